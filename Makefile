@@ -3,6 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# What Python and pytest have read once is kept, whatever the shell says: all workers, and the hundreds of programs that the
+# tests start, would read it again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: setup reproduce test quick lint tests browser docs chaos clean
 
 # The environment for users; its stamp is older than pyproject.toml only when that has changed.

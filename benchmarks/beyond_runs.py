@@ -19,9 +19,9 @@ from pathlib import Path
 
 from multiadvisor.runs.jobs import Job, perform
 from multiadvisor.storage.files import write_atomically
-from multiadvisor.studies.beyond import schemes
-from multiadvisor.studies.beyond.beyond_study import STUDY
 from multiadvisor.studies.study import Plan
+from studies import schemes
+from studies.beyond import STUDY
 
 SAVE_SECONDS = 20.0
 

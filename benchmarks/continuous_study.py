@@ -5,7 +5,7 @@
 
 A run is ENVIRONMENT:KINDS:SEEDS:STEPS. Each environment with each kind is a process of its own (`--together`: one for
 so many seeds), and each seed of SBX, which has no other way to learn side by side. Kinds are those of
-`multiadvisor.studies.continuous_study` and of critic_variants.py. What was found is written after every evaluation.
+`studies.continuous_runs` and of critic_variants.py. What was found is written after every evaluation.
 After `--seconds`, or when it receives SIGTERM, a study ends early: each run stops after its next evaluation, and its
 calibration is measured. `multiadvisor reproduce continuous --from study.json` judges it. Needs the extras deep, mujoco
 and, for SBX, benchmarks; racetrack-v0 needs highway-env.
@@ -29,7 +29,7 @@ def one(text: str, place: Path) -> None:
     """All seeds of one run, here; what it has found is in its file after every evaluation."""
     import critic_variants  # noqa: F401  (more kinds of runs)
     from multiadvisor.learners.dqn.backend import jax
-    from multiadvisor.studies.continuous_study import Run, results
+    from studies.continuous_runs import Run, results
 
     told: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
@@ -47,7 +47,7 @@ def one(text: str, place: Path) -> None:
 
 def planned(given: argparse.Namespace) -> list[dict[str, Any]]:
     """The processes, as what each is told."""
-    from multiadvisor.studies.continuous_study import Run
+    from studies.continuous_runs import Run
 
     asked = []
     for text in given.runs:

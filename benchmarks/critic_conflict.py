@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 import critic_variants
-from multiadvisor.analysis.calibration import calibrate
 from multiadvisor.learners.dqn.backend import jax, jnp
 from multiadvisor.learners.sac import sac_update
 from multiadvisor.learners.sac.actor_critic import critic_input, forward, sampled
-from multiadvisor.studies.continuous_study import Run, _learner, _scores, task_of
+from studies.continuous_runs import Run, _learner, _scores, task_of
+from studies.critic_calibration import calibrate
 
 SAMPLE = 2_048  # transitions that are looked at
 
@@ -37,20 +37,17 @@ def _cosine(one: np.ndarray, other: np.ndarray) -> float:
 
 def look(learner: Any) -> dict[str, Any]:
     """What the first of the twins, or the critic beside, is like now."""
-    draw, columns, state = np.random.default_rng(0), learner.columns, learner.state
+    draw, columns, state = np.random.default_rng(0), learner.columns, learner.state.control
     rows = learner.memory.table[0][draw.integers(0, learner.memory.filled, SAMPLE)]
     noise = draw.standard_normal((2, SAMPLE, columns.dimensions)).astype(np.float32)[1]
-    critic, target = (
-        (learner.beside.critic.networks, learner.beside.target)
-        if learner.beside
-        else (state.critic.networks, state.target)
-    )
-    heads = sac_update.decomposed(columns, jnp.asarray(rows), learner.weighed)
-    following = columns.next_observation(rows)
+    learned, target = learner.state.beside or state.critic
+    critic = learned.networks
+    batch = columns.split(jnp.asarray(rows))
+    heads, following = sac_update.decomposed(batch, learner.weighed), batch.next_observation
     action, density = sampled(state.actor.networks, following, noise)
     warmth = float(np.exp(np.asarray(state.temperature.networks)))
     wanted = sac_update.targets(target, heads, following, action, -warmth * density)
-    seen = critic_input(columns.observation(rows), columns.action(rows))
+    seen = critic_input(batch.observation, batch.action)
     last = critic[0][-1]
 
     def errors(hidden: Any) -> Any:  # [B, H]

@@ -1,7 +1,7 @@
 """Variants of the advisors' critic, to find out why a shared one fails on Ant-v5, and of the first weights.
 
 `benchmarks/continuous_study.py` knows them as kinds of runs, one a process: importing this file adds them to
-`multiadvisor.studies.continuous_study.WAYS`. They change the learner for the whole process, and
+`studies.continuous_runs.WAYS`. They change the learner for the whole process, and
 are no part of the package.
 
     normalised   the error of each head in standard deviations of what it should say, in the batch
@@ -22,7 +22,7 @@ import numpy as np
 
 from multiadvisor.learners.dqn.backend import jnp
 from multiadvisor.learners.sac import actor_critic, sac_learner, sac_update
-from multiadvisor.studies import continuous_study
+from studies import continuous_runs
 
 LEAST = 0.01  # a head's deviation counts at least so much of the sum's
 
@@ -90,9 +90,9 @@ def flax_initial(generator: Any, inputs: int, hidden: Any, outputs: int) -> Any:
     return tuple(layers)
 
 
-def auxiliary(columns: Any, rows: Any, task: Any) -> Any:
+def auxiliary(batch: Any, task: Any) -> Any:
     """A plain head, which alone counts, before the advisors' heads."""
-    first, others = sac_update.plain(columns, rows, task), sac_update.decomposed(columns, rows, task)
+    first, others = sac_update.plain(batch, task), sac_update.decomposed(batch, task)
     both = [jnp.concatenate([one, other], axis=-1) for one, other in zip(first, others, strict=True)]
     only = jnp.zeros_like(both[2]).at[:, 0].set(1.0)
     return sac_update.Heads(*both)._replace(mix=only, next_mix=only)
@@ -101,7 +101,7 @@ def auxiliary(columns: Any, rows: Any, task: Any) -> Any:
 # ---- runs ------------------------------------------------------------------------------------------------------------
 def _shared(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
     """A run with the shared critic as it is now."""
-    return continuous_study.ours(replace(run, kind="shared"), halted)
+    return continuous_runs.ours(replace(run, kind="shared"), halted)
 
 
 def normalised(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
@@ -120,7 +120,7 @@ def apart(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
     """No layer in common."""
     sac_update.forward = sac_learner.forward = apart_forward
     sac_learner.slopes = apart_slopes
-    space = continuous_study.environment_of(run.environment).observation_space
+    space = continuous_runs.environment_of(run.environment).observation_space
     sac_learner.initial = apart_initial(int(np.prod(space.shape)))
     return _shared(run, halted)
 
@@ -139,9 +139,9 @@ def with_auxiliary(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
 def flax(run: Any, halted: Any) -> Iterator[dict[str, Any]]:
     """Other first weights."""
     sac_learner.initial = flax_initial
-    return continuous_study.ours(replace(run, kind="one"), halted)
+    return continuous_runs.ours(replace(run, kind="one"), halted)
 
 
-continuous_study.WAYS |= {
+continuous_runs.WAYS |= {
     "normalised": normalised, "summed": summed, "apart": apart, "auxiliary": with_auxiliary, "flax": flax,
 }  # fmt: skip

@@ -21,8 +21,8 @@ import numpy as np
 from measures.deep import RETURNS
 from measures.tables import machine
 from multiadvisor.core.intervals import interval
-from multiadvisor.envs.builtin import make
-from multiadvisor.learners.dqn import Cohort
+from multiadvisor.envs.registry import make
+from multiadvisor.learners.dqn.dqn_learner import Cohort
 from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.settings import Schedule, Settings
 

@@ -1,6 +1,8 @@
 """Runs of `multiadvisor reproduce ms-pacman`, side by side on a machine with many cores and within a time limit.
 
     python benchmarks/ms_pacman_study.py results.jsonl --jobs 16 --seconds 540 --seeds 0,1,2
+    python benchmarks/ms_pacman_study.py results.jsonl --jobs 1 --seconds 9000 --seeds 3,4,5 --only shipped \
+        --steps 520000
 
 A line of JSON is written as each run ends; those in the file already are not run again, so that the same command goes
 on where it stopped. `multiadvisor reproduce ms-pacman --from results.jsonl` takes them up.
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
 import os
 import time
@@ -17,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 
-def run(entry: tuple[str, str, dict[str, Any], float]) -> tuple[str, str, dict[str, Any], float, dict[str, Any]]:
-    """One run: its name, id, config, seconds of the processor, and result."""
-    from multiadvisor.studies import ms_pacman_study
+def run(entry: tuple[str, str, dict[str, Any], float, float]) -> tuple[str, str, dict[str, Any], float, dict[str, Any]]:
+    """One run, within so many seconds and steps: its name, id, config, seconds of the processor, and result."""
+    from studies import ms_pacman
 
-    name, identity, config, seconds = entry
+    name, identity, config, seconds, steps = entry
     start, began, told = time.process_time(), time.monotonic(), [0]
 
     def tell(share: float) -> None:
@@ -29,20 +32,22 @@ def run(entry: tuple[str, str, dict[str, Any], float]) -> tuple[str, str, dict[s
             told[0] = int(10 * share)
             print(f"  {name}, seed {config['seed']}: {share:.0%} after {time.monotonic() - began:.0f} s", flush=True)
 
-    result = ms_pacman_study.run(config, tell=tell, late=lambda share: time.monotonic() - began > share * seconds)
+    result = ms_pacman.run(
+        config, tell=tell, late=lambda share: time.monotonic() - began > share * seconds, steps=steps
+    )
     return name, identity, config, time.process_time() - start, result
 
 
 def wanted(given: argparse.Namespace) -> list[tuple[str, str, dict[str, Any]]]:
     """All runs, the first ones first: every setting with one seed before the next seed; or those of a file."""
     from multiadvisor.runs.jobs import Job
-    from multiadvisor.studies import ms_pacman_study
+    from studies import ms_pacman
 
-    settings = json.loads(given.settings.read_text()) if given.settings else ms_pacman_study.SETTINGS
+    settings = json.loads(given.settings.read_text()) if given.settings else ms_pacman.SETTINGS
     names = [name for name in settings if not given.only or any(part in name for part in given.only.split("|"))]
     seeds = [int(seed) for seed in given.seeds.split(",")]
-    order = [(name, seed) for seed in seeds for name in names if name == ms_pacman_study.BASE]
-    order += [(name, seed) for seed in seeds for name in names if name != ms_pacman_study.BASE]
+    order = [(name, seed) for seed in seeds for name in names if name == ms_pacman.BASE]
+    order += [(name, seed) for seed in seeds for name in names if name != ms_pacman.BASE]
     if given.plan:
         order = [tuple(pair) for pair in json.loads(given.plan.read_text())]
     found = []
@@ -72,6 +77,7 @@ def main() -> None:
         "--plan", type=Path, help="a JSON file of [name, seed] or [name, seed, episodes], in this order"
     )
     parser.add_argument("--each", type=float, default=1e9, help="seconds for a run: it plays less, if need be")
+    parser.add_argument("--steps", type=float, default=math.inf, help="steps of a run: 520000 are the default of train")
     parser.add_argument("--settings", type=Path, help="a JSON file of other settings, by name")
     given = parser.parse_args()
     start = time.monotonic()
@@ -81,9 +87,9 @@ def main() -> None:
     missing = [entry for entry in wanted(given) if entry[1] not in done]
     print(f"{len(done)} runs are there, {len(missing)} are missing", flush=True)
     if missing:
-        run(("compiling", "", {**missing[0][2], "episodes": 1, "evaluation": 1}, 1e9))  # once for all
+        run(("compiling", "", {**missing[0][2], "episodes": 1, "evaluation": 1}, 1e9, given.steps))  # once for all
     with multiprocessing.get_context("spawn").Pool(given.jobs, maxtasksperchild=1) as pool, given.out.open("a") as out:
-        running = pool.imap_unordered(run, [(*entry, given.each) for entry in missing])
+        running = pool.imap_unordered(run, [(*entry, given.each, given.steps) for entry in missing])
         for _ in missing:
             try:
                 name, identity, config, seconds, result = running.next(timeout=given.seconds - time.monotonic() + start)

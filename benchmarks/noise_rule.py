@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import multiadvisor as mad
 from multiadvisor.analysis.theory.noise_bounds import ALPHA_HALF, choose
-from multiadvisor.studies.beyond.mazes import Maze, choice_mazes, report_mazes
-from multiadvisor.studies.beyond.schemes import EGO_MAX, EMP_MAX, Case, Scheme, run_job, run_work
 from multiadvisor.studies.study import Plan
+from studies.mazes import Maze, choice_mazes, report_mazes
+from studies.schemes import EGO_MAX, EMP_MAX, Case, Scheme, run_job, run_work
 
 NOISES = {
     "Pac-Boy": (0.01, 0.03, 0.1, 0.2, 0.3), "corridor": (0.03, 0.1, 0.3), "open": (0.03, 0.1, 0.3),

@@ -28,10 +28,11 @@ from playwright.sync_api import sync_playwright
 
 import multiadvisor as mad
 from measures.tables import machine
+from multiadvisor.analysis.episodes import record
+from multiadvisor.analysis.trace_file import write_trace
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.server import Explorer, address, serving
 from multiadvisor.runs.pictures import with_pictures
-from multiadvisor.runs.trace import record, write_trace
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--js-flags=--expose-gc"]
 SPEEDS = (1, 2, 4)

@@ -1,6 +1,7 @@
 """Makes the pictures of the documents: `python docs/make_images.py`, a few minutes.
 
-Everything comes from a seed, so that a second run writes the same pictures.
+Everything comes from a seed, so that a second run writes the same pictures. With names, only these of the page:
+`python docs/make_images.py hopper cart-pole`.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ import io
 import shutil
 import sys
 import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import gymnasium
 import matplotlib.image
@@ -22,6 +25,8 @@ from multiadvisor.cli import main
 from multiadvisor.envs.render import picture
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
     from multiadvisor.explorer.server import Explorer
 
 IMAGES = Path(__file__).parent / "images"
@@ -91,41 +96,48 @@ def explained(name: str, *flags: str) -> None:
             shutil.copyfile(Path(folder) / name, IMAGES / name)
 
 
-EXPLORED = {  # the figures of docs/explorer.md: name, state of the page, height in pixels, colours
-    "explorer.png": ("step=60&attractors=exact", 880, "light"),
-    "explorer-compare.png": ("view=compare&step=13", 880, "dark"),
+# the figures of docs/explorer.md: name, state of the page, height in pixels, colours
+EXPLORED: dict[str, tuple[str, int, Literal["light", "dark"]]] = {
+    "explorer.png": ("step=60&attractors=exact", 1480, "light"),
+    "explorer-compare.png": ("view=compare&step=13", 1180, "dark"),
     "explorer-gallery.png": ("view=gallery&exhibit=three-fruits&gamma=0.51", 640, "light"),
 }
 
 
-def explored(agents: dict[str, mad.MultiAdvisor]) -> None:
-    """The explorer's page, photographed in a browser."""
+@contextmanager
+def opened(explorer: Explorer, state: str, width: int, height: int, scheme: Literal["light", "dark"]) -> Iterator[Page]:
+    """A state of the page in a browser."""
     from playwright.sync_api import sync_playwright
 
-    from multiadvisor.explorer.library import Library
-    from multiadvisor.explorer.server import Explorer, address, serving
+    from multiadvisor.explorer.server import address, serving
 
-    library = Library()
-    for name, agent in agents.items():
-        library.add_agent(agent, name)
-    explorer = Explorer(library)
-    for name in library.entries:
-        library.recorded(name, 0)
     with serving(explorer) as port, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        for name, (state, height, scheme) in EXPLORED.items():
-            context = browser.new_context(viewport={"width": 1200, "height": height}, color_scheme=scheme)
-            page = context.new_page()
-            page.goto(f"{address(port, explorer.keys.ticket())}&{state}")
-            page.wait_for_selector('html[data-drawn]:not([data-drawn=""])', state="attached")
-            page.wait_for_timeout(1000)  # attractors and the second run come a little later
-            page.screenshot(path=IMAGES / name)
-            print(f"{name}: {(IMAGES / name).stat().st_size / 1000:.0f} KB")
+        page = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme).new_page()
+        page.goto(f"{address(port, explorer.keys.ticket())}&{state}")
+        page.wait_for_selector('html[data-drawn]:not([data-drawn=""])', state="attached")
+        yield page
         browser.close()
 
 
+def explored(agents: dict[str, mad.MultiAdvisor]) -> None:
+    """The explorer's page, photographed in a browser."""
+    from multiadvisor.explorer.library import Library
+    from multiadvisor.explorer.server import Explorer
+
+    library = Library()
+    for name, agent in agents.items():
+        library.recorded(library.add_agent(agent, name).id, 0)
+    explorer = Explorer(library)
+    for name, (state, height, scheme) in EXPLORED.items():
+        with opened(explorer, state, 1200, height, scheme) as page:
+            page.wait_for_timeout(1000)  # attractors and the second run come a little later
+            page.screenshot(path=IMAGES / name)
+            print(f"{name}: {(IMAGES / name).stat().st_size / 1000:.0f} KB")
+
+
 ENVIRONMENTS = {  # the pictures of environments in docs/explorer.md: task, options, transitions, settings, step
-    "lunar-lander": ("mo-lunar-lander-v3", {}, 40_000, {"learner": "dqn"}, 60),
+    "lunar-lander": ("mo-lunar-lander-v3", {}, 40_000, {"learner": "dqn", "gamma": 0.99}, 60),
     "cart-pole": ("CartPole-v1", {"bins": "-2.4:2.4:3,-3:3:4,-0.21:0.21:6,-3:3:6"}, 60_000, {}, 40),
     "mountain-car": ("mo-mountaincar-v0", {"bins": "18,14"}, 200_000, {"gamma": 0.99}, 50),
     "frozen-lake": ("FrozenLake-v1", {}, 60_000, {}, 6),
@@ -136,17 +148,20 @@ ENVIRONMENTS = {  # the pictures of environments in docs/explorer.md: task, opti
 }  # fmt: skip
 
 
-def environments() -> None:
+def environments(only: Collection[str] = ()) -> None:
     """The page on environments that draw themselves, on a laptop; one of them on a phone, and all in one table."""
     from multiadvisor.explorer.library import Library
     from multiadvisor.explorer.server import Explorer
 
-    library = Library(episodes=3)
-    for name, (task, options, transitions, settings, _) in ENVIRONMENTS.items():
+    library, names = Library(episodes=3), [name for name in ENVIRONMENTS if not only or name in only]
+    for name in names:
+        task, options, transitions, settings, _ = ENVIRONMENTS[name]
         agent = mad.MultiAdvisor(mad.make(task, **options), **{"gamma": 0.9, "seed": 0, **settings})
         library.add_agent(agent.learn(transitions, progress=False), f"runs/{name}")
-    explorer = Explorer(library)
-    photographs(explorer, _shots())
+    if names:
+        photographs(Explorer(library), _shots(names))
+    if only and "agents" not in only:
+        return
     library = Library(episodes=5)
     for planning in ("egocentric", "agnostic", "empathic"):
         agent = mad.MultiAdvisor(mad.make("deep-sea-treasure-v0"), planning=planning, gamma=0.98, epsilon=0.3)
@@ -155,34 +170,41 @@ def environments() -> None:
 
 
 LEARNERS = {  # learners that choose otherwise: task, options, transitions, settings, step
-    "hopper": ("Hopper-v5", {"advisors": "info:reward_*"}, 20_000, {"gamma": 0.99}, 36),
+    "hopper": ("Hopper-v5", {"advisors": "info:reward_*"}, 4_000, {"hidden": (64, 64), "learning_starts": 500}, 36),
     "ms-pacman": ("ms-pacman", {}, 24_000, {}, 240),
     "highway": ("mo-highway-fast-v0", {}, 1_000, {"gamma": 0.9, "learner": mad.DQN()}, 4),
 }
 
 
-def learners() -> None:
+def learners(only: Collection[str] = ()) -> None:
     """The page on an actor (multiadvisor[mujoco]), a bank of general value functions, and a highway (highway-env)."""
     from multiadvisor.explorer.library import Library
     from multiadvisor.explorer.server import Explorer
 
     library, shots = Library(episodes=2), {}
-    for k, (name, (task, options, transitions, settings, step)) in enumerate(LEARNERS.items()):
+    for name in (name for name in LEARNERS if not only or name in only):
+        task, options, transitions, settings, step = LEARNERS[name]
         agent = mad.MultiAdvisor(mad.make(task, **options), **settings, seed=0).learn(transitions, progress=False)
+        shots[f"explorer-{name}"] = (f"run={len(library.entries)}&step={step}", 1280, 1160, "")
         library.add_agent(agent, f"runs/{name}")
-        shots[f"explorer-{name}"] = (f"run={k}&step={step}", 1280, 800, "")
-    shots["explorer-hopper-phone"] = (shots["explorer-hopper"][0], 390, 844, "")
-    shots["explorer-ms-pacman-moments"] = (shots["explorer-ms-pacman"][0], 1280, 800, "#moments")
-    photographs(Explorer(library), shots)
+    if "explorer-hopper" in shots:
+        shots["explorer-hopper-phone"] = (shots["explorer-hopper"][0], 390, 844, "")
+    if "explorer-ms-pacman" in shots:
+        shots["explorer-ms-pacman-moments"] = (shots["explorer-ms-pacman"][0], 1280, 800, "#moments")
+    if shots:
+        photographs(Explorer(library), shots)
 
 
 THERE = {"#rewards": "tr.now", "#moments": "li img", "#agents": "td.first"}  # what to wait for
 
 
-def _shots() -> dict[str, tuple[str, int, int, str]]:
+def _shots(names: list[str]) -> dict[str, tuple[str, int, int, str]]:
     """State of the page, its size, and which part of it."""
-    shots = {f"explorer-{name}": (f"run={k}&step={step}", 1200, 760, "") for k, (name, (*_, step)) in
-             enumerate(ENVIRONMENTS.items())}  # fmt: skip
+    shots = {
+        f"explorer-{name}": (f"run={k}&step={ENVIRONMENTS[name][-1]}", 1200, 760, "") for k, name in enumerate(names)
+    }
+    if "lunar-lander" not in names:
+        return shots
     shots["explorer-phone"] = (shots["explorer-lunar-lander"][0], 390, 844, "")
     shots["explorer-rewards"] = (shots["explorer-lunar-lander"][0], 1200, 560, "#rewards")
     shots["explorer-moments"] = (shots["explorer-lunar-lander"][0], 1200, 560, "#moments")
@@ -191,37 +213,27 @@ def _shots() -> dict[str, tuple[str, int, int, str]]:
 
 def photographs(explorer: Explorer, shots: dict[str, tuple[str, int, int, str]]) -> None:
     """These states of the page as pictures."""
-    from playwright.sync_api import expect, sync_playwright
+    from playwright.sync_api import expect
 
-    from multiadvisor.explorer.server import address, serving
-
-    with serving(explorer) as port, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        for name, (state, width, height, part) in shots.items():
-            page = browser.new_context(viewport={"width": width, "height": height}, color_scheme="light").new_page()
-            page.goto(f"{address(port, explorer.keys.ticket())}&{state}")
-            page.wait_for_selector('html[data-drawn]:not([data-drawn=""])', state="attached")
+    for name, (state, width, height, part) in shots.items():
+        with opened(explorer, state, width, height, "light") as page:
             if part:
                 page.locator(part).scroll_into_view_if_needed()
                 page.wait_for_selector(f"{part} {THERE[part]}", timeout=300_000)
-                expect(page.locator("main")).not_to_contain_text("Playing", timeout=300_000)
             else:
-                page.wait_for_selector(
-                    f".picturebox canvas[data-step='{state.partition('step=')[2]}']", timeout=300_000
-                )
+                step = state.partition("step=")[2]
+                page.wait_for_selector(f".picturebox canvas[data-step='{step}']", timeout=300_000)
+            expect(page.locator("main")).not_to_contain_text("Playing", timeout=300_000)
             page.wait_for_timeout(500)
             small(name, page.locator(part).screenshot() if part else page.screenshot())
-            page.context.close()
-        browser.close()
 
 
 def in_training() -> None:
     """The page in the middle of a training."""
-    from playwright.sync_api import sync_playwright
-
     from multiadvisor.explorer.library import Library
-    from multiadvisor.explorer.server import Explorer, address, serving
+    from multiadvisor.explorer.server import Explorer
     from multiadvisor.runs.live import LiveLog
+    from multiadvisor.runs.logs import Progress
     from multiadvisor.runs.training import LOCK, Training
     from multiadvisor.settings import Schedule
     from multiadvisor.storage.folder_lock import locked
@@ -236,27 +248,23 @@ def in_training() -> None:
         (run,) = library.entries
         training.schedule = Schedule(40_000, 1_000, 3)
 
-        def tell(steps: int, evaluation: dict[str, object] | None) -> None:
-            log.advance() if evaluation is None else log.add(evaluation)
-            if evaluation is not None and len(training.evaluations) % 4 == 0:
+        def tell(now: Progress) -> None:
+            log(now)
+            if now.evaluation is not None and len(training.evaluations) % 4 == 0:
                 training.save()
-                explorer.more.answer(f"live/{run}/0")
+                explorer.watchers.one(run, 0)
 
         training.run(tell)
-        with serving(explorer) as port, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-            page = browser.new_context(viewport={"width": 1200, "height": 620}, color_scheme="light").new_page()
-            page.goto(f"{address(port, explorer.keys.ticket())}&view=learning")
+        with opened(explorer, "view=learning", 1200, 620, "light") as page:
             page.locator("#live-kind").select_option("returns")
             page.wait_for_timeout(500)
             small("explorer-training", page.locator("#training").screenshot())
-            browser.close()
         log.close()
 
 
 def small(name: str, picture: bytes) -> None:
     """A photograph of the page as WebP, below 60 KB."""
-    for quality in (85, 75, 60, 40):
+    for quality in (85, 75, 60, 40, 25, 15):
         Image.open(io.BytesIO(picture)).convert("RGB").save(IMAGES / f"{name}.webp", quality=quality, method=6)
         size = (IMAGES / f"{name}.webp").stat().st_size
         if size < 60_000:
@@ -271,8 +279,11 @@ def trained(planning: str) -> mad.MultiAdvisor:
 
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
-    if "--learners" in sys.argv:  # only these
-        learners()
+    if only := [word for word in sys.argv[1:] if not word.startswith("--")]:  # of the page, these: hopper cart-pole
+        learners(only)
+        environments(only)
+        if "page" in only:
+            explored({f"runs/{planning}": trained(planning) for planning in ("egocentric", "empathic")})
         sys.exit()
     learners()
     environments()
@@ -288,8 +299,3 @@ if __name__ == "__main__":
     agents = {f"runs/{planning}": trained(planning) for planning in ("egocentric", "empathic")}
     explored(agents)
     explained("why.png", "--seed", "3", "--step", "41")
-    with tempfile.TemporaryDirectory() as folder:
-        # nine minutes: only when asked for. (The pictures of the paper's results are made by from_report.py.)
-        value_function = ["reproduce", "value-function", "--seeds", "20", "--first-seed", "1000", "--out", folder]
-        if "--slow" in sys.argv and main(value_function) == 0:
-            shutil.copyfile(Path(folder) / "figures" / "value-function-default.png", IMAGES / "value-function.png")

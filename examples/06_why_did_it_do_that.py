@@ -6,7 +6,9 @@ Two agents: empathic advisors finish the episode; egocentric ones come to rest, 
 from collections import Counter
 
 import multiadvisor as mad
-from multiadvisor.runs.trace import explain_step, read_trace, record, replay
+from multiadvisor.analysis.episodes import record
+from multiadvisor.analysis.trace_file import read_trace
+from multiadvisor.runs.trace import explain_step, replay
 
 task = mad.make("pac-boy")
 for planning in ("empathic", "egocentric"):

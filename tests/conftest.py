@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 from numba.core.dispatcher import Dispatcher
 
@@ -34,6 +35,12 @@ ARGUMENTS = [
 # Started in the background by a shell, these tests would ignore Ctrl-C, and so would every program that they start.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Examples in docstrings are the package's: nobody has to look for any in the tests."""
+    return [one for one in (yield) if not isinstance(one, DoctestModule)]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -66,6 +73,15 @@ def each_loop_is_compiled_by_one_worker():
         yield
 
 
+# What takes minutes in few tests begins first: pytest-xdist puts groups of few tests last, and the other workers would
+# have nothing to do while one of them is at it.
+LONGEST = (
+    "tests/runs/test_ray.py", "the page", "tests/runs/test_chaos.py", "tests/test_built_site.py",
+    "tests/experiments/test_reproduce.py", "tests/test_compiling.py", "tests/tabular/test_parity.py",
+    "tests/test_documents.py::test_example_runs", "tests/test_documents.py::test_programs",
+)  # fmt: skip
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Which tests stay on one worker: those of a file, where what they share is made and compiled once.
@@ -81,6 +97,12 @@ def pytest_xdist_make_scheduler(config, log):
             if file.endswith("test_documents.py"):
                 return nodeid
             return "the page" if file.startswith("tests/explorer/") else file
+
+        def _assign_work_unit(self, node: Any) -> None:
+            first = next((one for start in LONGEST for one in self.workqueue if one.startswith(start)), None)
+            if first is not None:
+                self.workqueue.move_to_end(first, last=False)
+            super()._assign_work_unit(node)
 
     return ByFile(config, log)
 
@@ -120,3 +142,14 @@ def pytest_terminal_summary(terminalreporter):
     if skipped:
         told = f"NO BROWSER: {len(skipped)} tests of pages were skipped; `make browser` installs Chromium"
         terminalreporter.write_line(told, yellow=True, bold=True)
+
+
+@pytest.fixture(autouse=True)
+def nothing_imported() -> Iterator[None]:
+    """Worker processes import only what this test imports, and no other one after it."""
+    from multiadvisor.core.plugins import IMPORTED
+
+    kept = IMPORTED[:]
+    IMPORTED.clear()
+    yield
+    IMPORTED[:] = kept

@@ -13,6 +13,7 @@ import http.server
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -167,6 +168,11 @@ def test_every_page_in_both_themes_wide_and_narrow(browser: Any, site: Path, add
         how = f"{name}, {theme}, {tab.viewport_size['width']} wide"
         wrong.extend(f"{how}: {one}" for one in tab.evaluate(AXE, [within or "html", options]))
 
+    def reach() -> None:
+        """Wait until the theme has seen the new width; where it never does, axe says what is wrong."""
+        with contextlib.suppress(TimeoutError):
+            tab.wait_for_function(REACHED, timeout=1000 * PATIENCE)
+
     for name in sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html")):
         if name == "pac-boy.html":  # the explorer in one file: below, and in the explorer's tests
             continue
@@ -174,10 +180,12 @@ def test_every_page_in_both_themes_wide_and_narrow(browser: Any, site: Path, add
         tab.evaluate(axe)
         tab.add_style_tag(content=STILL)
         theme = tab.evaluate(THEME)
+        reach()
         ask(AROUND, rules={"color-contrast": {"enabled": False}})
         for step in range(4):
             if step == 2:
                 tab.set_viewport_size(NARROW if tab.viewport_size == WIDE else WIDE)
+                reach()
             elif step:  # by the button in the header
                 tab.evaluate("document.querySelector('.md-header__option label:not([hidden])').click()")
                 before, theme = theme, tab.evaluate(THEME)
@@ -190,8 +198,6 @@ def test_every_page_in_both_themes_wide_and_narrow(browser: Any, site: Path, add
                 looks[theme].update(fresh)
                 ask(".looked", runOnly=["color-contrast"])
             if tab.viewport_size == NARROW and step % 2 == 0:
-                with contextlib.suppress(TimeoutError):  # then axe says what is wrong
-                    tab.wait_for_function(REACHED, timeout=1000 * PATIENCE)
                 ask("article", runOnly=["scrollable-region-focusable"])
     context.close()
     assert wrong == []
@@ -214,6 +220,7 @@ def test_the_episode_on_the_site_plays(browser: Any, address: str) -> None:
     context = browser.new_context(viewport=WIDE)
     tab, wrong = context.new_page(), []
     tab.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
+    tab.set_default_timeout(30_000)
     tab.goto(f"{address}explorer.html")
     tab.get_by_role("link", name="pac-boy.html").click()
     tab.wait_for_selector('html[data-drawn^="episode "]', state="attached")
@@ -240,5 +247,4 @@ def test_users_of_other_tools_reach_a_program_in_three_clicks_and_ten_lines(
     assert programs
     first = programs[0]
     assert len([line for line in first.splitlines() if line.strip()]) <= 10
-    assert "Task.from_gymnasium(" in first, "it is their environment, not one of ours"
-    assert "evaluate(" in first
+    assert re.search(r"MultiAdvisor\(\"\w+-v\d|mad\.diagnose\(env", first), "it is their environment, not one of ours"

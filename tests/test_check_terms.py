@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 import multiadvisor as mad
 from multiadvisor import Advisor, check_task
-from multiadvisor.analysis.checks.term_check import REMARKS, Terms
+from multiadvisor.analysis.checks.term_check import REMARKS, TermTotals
 from multiadvisor.cli import main
 
 
@@ -90,18 +90,19 @@ def test_the_healthy_reward_of_mo_gymnasium_counts_several_times():
     task = mad.Task.from_gymnasium(
         env, [Advisor("forward", 0), Advisor("height", 1), Advisor("control", 2)], name="hopper"
     )
-    (found,) = Terms(task).remarks()
+    (found,) = TermTotals(task).remarks()
     assert found[0] == "healthy-in-every-component"
     assert "counts it 3 times" in found[2]
     env._healthy_reward = 0.0
-    assert Terms(task).remarks() == []
+    assert TermTotals(task).remarks() == []
 
 
 # ---- with a trained agent --------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_stuck_agent_is_a_finding(tmp_path, capsys):
     task = mad.make("three-fruits")
     mad.theory.exact_agent(task, "egocentric", 0.6).save(tmp_path / "stuck")
-    mad.MultiAdvisor(task).learn(20_000, progress=False).save(tmp_path / "free")
+    mad.MultiAdvisor(task).learn(20_000).save(tmp_path / "free")
     assert main(["check", "--run", str(tmp_path / "stuck"), "--steps", "100", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert [one["defect"] for one in report["findings"]] == ["stuck"]

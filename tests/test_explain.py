@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 import multiadvisor as mad
 from multiadvisor.analysis import theory
-from multiadvisor.analysis.theory.learned_values import learned_solution, surroundings
-from multiadvisor.explain.ablation import disagreement, influence
+from multiadvisor.analysis.episodes import record
+from multiadvisor.analysis.theory.learned_values import Surroundings, learned_solution, surroundings
+from multiadvisor.explain.ablation import disagreement
 from multiadvisor.explain.explanation import explain, explain_advice
 from multiadvisor.explain.msx import msx
 from multiadvisor.explain.sentences import who
-from multiadvisor.runs.trace import explain_step, record
+from multiadvisor.runs.trace import explain_step
+from refusal import refused
 
 
 # ---- the shortest explanation ----------------------------------------------------------------------------------------
@@ -114,19 +116,6 @@ def dyadic(generator, m, actions):
     return generator.integers(-8, 9, size=(m, actions)) / 8, generator.integers(-4, 5, size=m) / 4
 
 
-def test_influence_is_what_happens_when_an_advisor_is_silent():
-    generator, changed = np.random.default_rng(2), 0
-    for _ in range(300):
-        advice, weights = dyadic(generator, int(generator.integers(1, 7)), int(generator.integers(1, 5)))
-        everybody = (weights[:, None] * advice).sum(axis=0)
-        got = influence(advice, weights)
-        for j in range(len(weights)):
-            others = np.delete(weights[:, None] * advice, j, axis=0).sum(axis=0)
-            assert got[j] == ((others == others.max()) != (everybody == everybody.max())).any()
-            changed += got[j]
-    assert changed > 200
-
-
 def test_disagreement():
     generator = np.random.default_rng(3)
     for _ in range(200):
@@ -206,31 +195,40 @@ def told(differences, **how):
          "goes West rather than East: fruit at (2, 3), 1.00, outweighs ghosts 2 and 1, and fruit at (2, 5), -0.85"),
         ([1.001, 0.0, 0.0, -1.0], "goes West rather than East: fruit at (2, 3), 1.001, outweighs ghost 2, -1.000"),
         ([2e-9, 0.0, 0.0, -1e-9], "goes West rather than East: fruit at (2, 3), 2e-09, outweighs ghost 2, -1e-09"),
+        ([0.5, 0.25, 0.0, -0.75],
+         "tie between West and East: fruits at (2, 3) and (2, 5), 0.75, balance ghost 2, -0.75"),
+        ([0.0] * 4, "tie between West and East: they are the same to everybody"),
+        ([0.5, 0.25, 0.0, -1.0],
+         "West would be worse than East: ghost 2, -1.00, outweighs fruits at (2, 3) and (2, 5), 0.75"),
     ],
 )  # fmt: skip
 def test_sentences(differences, sentence):
-    assert told(differences) == sentence
+    assert told(differences, action="West", against="E") == sentence
+    if "would be worse" not in sentence:
+        assert told(differences) == sentence
 
 
-def test_sentences_of_ties_and_of_what_was_not_done():
-    tie = told([0.5, 0.25, 0.0, -0.75], action="W", against="E")
-    assert tie == "tie between West and East: fruits at (2, 3) and (2, 5), 0.75, balance ghost 2, -0.75"
-    assert told([0.0] * 4, action="W", against="E") == "tie between West and East: they are the same to everybody"
-    worse = told([0.5, 0.25, 0.0, -1.0], action="West")
-    assert worse == "West would be worse than East: ghost 2, -1.00, outweighs fruits at (2, 3) and (2, 5), 0.75"
+def test_nobody_has_a_say_in_words():
     assert told([], names=[], groups=[]) == "goes North: no advisor has a say, so all actions tie"
 
 
-def test_a_crowd_is_counted():
-    names = [f"fruit (0, {k})" for k in range(9)]
-    assert who(names, ["fruits"] * 9) == "fruits at (0, 0), (0, 1), (0, 2) and 6 more"
-    assert who(names[:4], ["fruits"] * 4) == "fruits at (0, 0), (0, 1), (0, 2) and (0, 3)"
-    mixed = ["a", "b", "c", *names[:2], "d"]
-    assert who(mixed, ["", "", "", "fruits", "fruits", ""]) == "a, and b, and c, and 3 more"
-    assert who(["speed", "fuel"], ["", ""]) == "speed and fuel"
-    assert who(["a", "b", "c", "d", "e"], [""] * 5) == "a, b, c and 2 more"
-    assert who(["reward 1"], [""]) == "reward 1"
-    assert who(["reward 1", "reward 0"], ["costs", "costs"]) == "costs 1 and 0"
+NINE = [f"fruit (0, {k})" for k in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("names", "groups", "words"),
+    [
+        (NINE, ["fruits"] * 9, "fruits at (0, 0), (0, 1), (0, 2) and 6 more"),
+        (NINE[:4], ["fruits"] * 4, "fruits at (0, 0), (0, 1), (0, 2) and (0, 3)"),
+        (["a", "b", "c", *NINE[:2], "d"], ["", "", "", "fruits", "fruits", ""], "a, and b, and c, and 3 more"),
+        (["speed", "fuel"], ["", ""], "speed and fuel"),
+        (["a", "b", "c", "d", "e"], [""] * 5, "a, b, c and 2 more"),
+        (["reward 1"], [""], "reward 1"),
+        (["reward 1", "reward 0"], ["costs", "costs"], "costs 1 and 0"),
+    ],
+)
+def test_a_crowd_is_counted(names, groups, words):
+    assert who(names, groups) == words
 
 
 def test_a_negative_weight_turns_a_wish_round():
@@ -244,17 +242,19 @@ def test_a_negative_weight_turns_a_wish_round():
     assert plain.influence == {"thief": ("out",)}
 
 
-def test_noise_is_no_objection():
-    advice = np.array([[1.0, 0.0], [0.0, 1e-10], [0.0, 0.4]])
-    names, actions = ["thief", "cat", "guard"], ["in", "out"]
-    found = explain_advice(names[:2], advice[:2], np.ones(2), actions)
-    assert found.sentence == "chooses in rather than out: thief, 1.00, and nobody objects"
-    worse = explain_advice(names[:2], advice[:2], np.ones(2), actions, action="out")
-    assert worse.sentence == "out would be worse than in: thief, -1.00, and nobody objects"
-    found = explain_advice(names, advice, np.ones(3), actions)
-    assert found.sentence == "chooses in rather than out: thief, 1.00, outweighs guard, -0.40"
-    small = explain_advice(names[:2], np.array([[1e-3, 0.0], [0.0, 2e-9]]), np.ones(2), actions)
-    assert small.sentence.endswith("outweighs cat, -2e-09")
+@pytest.mark.parametrize(
+    ("advice", "action", "sentence"),
+    [
+        ([[1.0, 0.0], [0.0, 1e-10]], None, "chooses in rather than out: thief, 1.00, and nobody objects"),
+        ([[1.0, 0.0], [0.0, 1e-10]], "out", "out would be worse than in: thief, -1.00, and nobody objects"),
+        ([[1.0, 0.0], [0.0, 1e-10], [0.0, 0.4]], None,
+         "chooses in rather than out: thief, 1.00, outweighs guard, -0.40"),
+        ([[1e-3, 0.0], [0.0, 2e-9]], None, "chooses in rather than out: thief, 0.001, outweighs cat, -2e-09"),
+    ],
+)  # fmt: skip
+def test_noise_is_no_objection(advice, action, sentence):
+    names = ["thief", "cat", "guard"][: len(advice)]
+    assert explain_advice(names, advice, np.ones(len(advice)), ["in", "out"], action=action).sentence == sentence
 
 
 def test_the_only_advisor_decides():
@@ -270,11 +270,9 @@ def test_what_cannot_be_explained():
     with pytest.raises(mad.BadInput, match="compared with itself"):
         explain_advice(["p", "q"], advice, ones, ["left", "right"], action="left", against="Left")
     for action in ("up", 2, -1, "2", True):
-        with pytest.raises(mad.BadInput, match="unknown action"):
-            explain_advice(["p", "q"], advice, ones, ["left", "right"], action=action)
+        refused("unknown action", explain_advice, ["p", "q"], advice, ones, ["left", "right"], action=action)
     assert explain_advice(["p", "q"], advice, ones, ["1", "0"], action="0", against=0).action == "0"  # names go first
-    with pytest.raises(mad.BadInput, match="not finite"):
-        explain_advice(["p", "q"], advice * np.nan, ones, ["left", "right"])
+    refused("not finite", explain_advice, ["p", "q"], advice * np.nan, ones, ["left", "right"])
 
 
 # ---- agents ----------------------------------------------------------------------------------------------------------
@@ -324,9 +322,7 @@ def test_an_attractor_of_a_listed_world():
 @pytest.fixture(scope="module")
 def rested():
     """Pac-Boy with egocentric advisors, who rest somewhere, and the trace of an episode."""
-    agent = mad.MultiAdvisor(mad.make("pac-boy"), planning="egocentric", gamma=0.9, seed=1).learn(
-        400_000, progress=False
-    )
+    agent = mad.MultiAdvisor(mad.make("pac-boy"), planning="egocentric", gamma=0.9, seed=1).learn(400_000)
     return agent, record(agent, 1, 3)
 
 
@@ -370,18 +366,16 @@ def test_a_step_of_a_trace_is_explained_as_its_state(rested):
     assert explain_step(agent, trace, 0, 41).as_dict() == agent.explain(seen.state, seen.action).as_dict()
     assert explain_step(agent, trace, 0, 41, "North").against == "N"
     for step, message in ((300, "nothing is done at step 300"), (301, "there is no step 301")):
-        with pytest.raises(mad.BadInput, match=message):
-            explain_step(agent, trace, 0, step)
+        refused(message, explain_step, agent, trace, 0, step)
     other = mad.MultiAdvisor(agent.task, planning="egocentric", gamma=0.9, seed=2)
-    with pytest.raises(mad.BadInput, match="of another agent"):
-        explain_step(other, trace, 0, 41)
+    refused("of another agent", explain_step, other, trace, 0, 41)
 
 
 def test_ghosts_and_discounts_of_their_own():
     task = mad.make("pac-boy")
     advisors = tuple(dataclasses.replace(f, gamma=0.5 if f.group == "fruits" else None) for f in task.advisors)
     agent = mad.MultiAdvisor(dataclasses.replace(task, advisors=advisors), planning="egocentric", gamma=0.95, seed=0)
-    agent.learn(50_000, progress=False)
+    agent.learn(50_000)
     x = agent.task.initial_state(5)
     names, advice = agent.advice(x)
     own = np.where([name.startswith("fruit") for name in names], 0.5, 0.95)
@@ -391,7 +385,7 @@ def test_ghosts_and_discounts_of_their_own():
 
 
 def test_nobody_has_a_say():
-    agent = mad.MultiAdvisor(mad.make("pac-boy", ghosts=False)).learn(1000, progress=False)
+    agent = mad.MultiAdvisor(mad.make("pac-boy", ghosts=False)).learn(1000)
     empty = np.zeros(76, np.int64)
     found = agent.explain(empty)
     assert found.sentence == "goes North: no advisor has a say, so all actions tie"
@@ -407,7 +401,7 @@ def test_gymnasium_agents_are_explained_from_an_observation():
         mad.Advisor("cliff", reward=lambda t: -99.0 if t.reward == -100 else 0.0, active=lambda o: o >= 24),
     ]
     env = gymnasium.make("CliffWalking-v1", max_episode_steps=200)
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors), gamma=0.99).learn(60_000, progress=False)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors), gamma=0.99).learn(60_000)
     found = agent.explain(30, against=2)  # just above the cliff: down is 2
     assert found.names == ("time", "cliff")
     assert found.advantage > 20
@@ -421,4 +415,4 @@ def test_gymnasium_agents_are_explained_from_an_observation():
 
 def test_too_large_to_look_around():
     task = mad.make("fruit-grid", width=50, height=50, fruits=600)
-    assert surroundings(mad.MultiAdvisor(task), task.initial_state()) is None
+    assert surroundings(mad.MultiAdvisor(task), task.initial_state()) == Surroundings()

@@ -8,23 +8,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import multiadvisor as mad
+from multiadvisor.analysis.episodes import record
+from multiadvisor.analysis.trace_file import read_trace
 from multiadvisor.core.aggregations import AGGREGATIONS, register_aggregation
 from multiadvisor.core.aggregator import Aggregator, Team, aggregator_of
 from multiadvisor.explain.ablation import alone, best, contributions, influence, rounding, without_each
 from multiadvisor.explain.explanation import explain_advice
 from multiadvisor.explain.leads import lead
-from multiadvisor.runs.trace import explain_step, read_trace, record
+from multiadvisor.runs.trace import explain_step
+from refusal import refused
 
 COMPASS = ["N", "W", "S", "E"]
 SHIPPED = ("sum", "max", "p_norm", "majority", "ranks", "boltzmann_product", "boltzmann_sum", "normalised")
 BY_GROUP = ("odd=max", "odd=majority,even=ranks", "odd=p_norm:3,even=normalised")
 
 
-@register_aggregation("least")
 def least(advice, weights, parameter):
     """The least of all wishes; whoever has no weight is not asked."""
     heard = np.where(weights[..., None] != 0, weights[..., None] * advice, np.inf).min(axis=-2)
     return np.where(np.isinf(heard), 0.0, heard)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered():
+    """Known here, and to no other test."""
+    register_aggregation("least")(least)
+    yield
+    del AGGREGATIONS["least"]
 
 
 def team(m):
@@ -198,8 +208,7 @@ def test_any_other_aggregation():
     assert own.preferences == {"fast": 0.0, "slow": 1.0}
     assert own.sentence == "chooses slow rather than fast, 1 against 0 by least: noise speaks for slow"
     assert own.aggregation == "least"
-    with pytest.raises(mad.BadInput, match="unknown aggregation 'leest'"):
-        told(rows, names, [""] * 3, "leest", ["fast", "slow"])
+    refused("unknown aggregation 'leest'", told, rows, names, [""] * 3, "leest", ["fast", "slow"])
 
 
 def test_what_is_not_finite_is_said_to_be():
@@ -208,8 +217,7 @@ def test_what_is_not_finite_is_said_to_be():
         return advice.sum(axis=-2) * np.nan
 
     try:
-        with pytest.raises(mad.BadInput, match="aggregation 'broken' gives what is not finite"):
-            told(LED, text="broken")
+        refused("aggregation 'broken' gives what is not finite", told, LED, text="broken")
     finally:
         del AGGREGATIONS["broken"]
 
@@ -219,7 +227,7 @@ def test_what_is_not_finite_is_said_to_be():
 @pytest.mark.parametrize("text", ["fruits=max", "majority", "ranks"])
 def test_an_agent_is_explained_as_it_acts(text, tmp_path):
     task = mad.make("pac-boy")
-    agent = mad.MultiAdvisor(task, planning="egocentric", gamma=0.9, aggregation=text).learn(20_000, progress=False)
+    agent = mad.MultiAdvisor(task, planning="egocentric", gamma=0.9, aggregation=text).learn(20_000)
     trace = record(agent, 1, 3)
     for step in (0, 5, 20):
         state = trace.step(0, step).state
@@ -241,7 +249,11 @@ def test_python_environments_too():
         mad.Advisor("cliff", reward=lambda t: float(t.reward == -100)),
     ]
     env = gymnasium.make("CliffWalking-v1", max_episode_steps=50)
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors), aggregation="max").learn(500, progress=False)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium(env, advisors), aggregation="max").learn(500)
     trace = record(agent, 1)
-    assert explain_step(agent, trace, 0, 0).as_dict() == agent.explain(36, trace.step(0, 0).action).as_dict()
+    recorded = explain_step(agent, trace, 0, 0).as_dict()
+    asked = agent.explain(36, trace.step(0, 0).action).as_dict()
+    # It falls down the cliff for ever: one advisor is paid for it, says the table; nothing together, says the episode.
+    assert (recorded.pop("stuck"), asked.pop("stuck")) == (True, False)
+    assert recorded == asked
     assert agent.explain(36).leader is not None

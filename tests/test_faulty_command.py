@@ -1,87 +1,13 @@
 """A faulty environment on the command line: one line, exit code 2; the whole with --traceback."""
 
-import sys
+from pathlib import Path
 
 import pytest
 
+import faulty_rings
 from multiadvisor.cli import main
 
-MODULE = """
-import gymnasium
-import numpy as np
-from gymnasium import spaces
-
-
-class Ring(gymnasium.Env):
-    def __init__(self):
-        self.action_space = spaces.Discrete(2)
-        self.observation_space = spaces.Box(0, 4, (2,), np.int64)
-
-    def look(self):
-        return np.array([self.at, 0])
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.at = 0
-        return self.look(), {}
-
-    def step(self, action):
-        self.at = (self.at + int(action)) % 5
-        return self.look(), self.pay(), self.at == 4, False, {}
-
-    def pay(self):
-        return 1.0
-
-
-class OldReset(Ring):
-    def reset(self, *, seed=None, options=None):
-        return super().reset(seed=seed)[0]
-
-
-class NoSeed(Ring):
-    def reset(self):
-        return super().reset()
-
-
-class Lists(Ring):
-    def look(self):
-        return [self.at, 0]
-
-
-class Rich(Ring):
-    def pay(self):
-        return 1e308
-
-
-class Raising(Ring):
-    def pay(self):
-        if self.at == 3:
-            raise RuntimeError("the purse\\n is empty")  # WHERE
-        return 0.0
-
-
-class InsideNumpy(Ring):
-    def pay(self):
-        return np.linalg.inv(np.zeros((2, 2)))[0, 0]  # INSIDE
-
-
-class Unmade(Ring):
-    def __init__(self):
-        raise OSError("no such board")
-
-
-for kind in (OldReset, NoSeed, Lists, Rich, Raising, InsideNumpy, Unmade):
-    gymnasium.register(f"faulty/{kind.__name__}-v0", kind, max_episode_steps=50)
-"""
-
-
-@pytest.fixture(scope="module")
-def module(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("faulty")
-    (folder / "faulty_rings.py").write_text(MODULE)
-    sys.path.insert(0, str(folder))
-    yield folder / "faulty_rings.py"
-    sys.path.remove(str(folder))
+PLACE = Path(faulty_rings.__file__)
 
 
 def train(name, capsys, *more):
@@ -97,8 +23,8 @@ def train(name, capsys, *more):
     return code, shown.err
 
 
-def line_of(module, mark):
-    return next(k for k, line in enumerate(module.read_text().splitlines(), 1) if line.endswith(f"# {mark}"))
+def line_of(mark):
+    return next(k for k, line in enumerate(PLACE.read_text().splitlines(), 1) if line.endswith(f"# {mark}"))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +36,7 @@ def line_of(module, mark):
         ("Rich", "no longer finite"),
     ],
 )
-def test_a_faulty_environment_ends_in_one_line(name, message, module, capsys):
+def test_a_faulty_environment_ends_in_one_line(name, message, capsys):
     code, shown = train(name, capsys)
     last = shown.splitlines()[-1]
     assert code == 2
@@ -122,7 +48,7 @@ def test_a_faulty_environment_ends_in_one_line(name, message, module, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["OldReset", "NoSeed", "Rich"])
-def test_and_so_it_does_with_a_network(name, module, capsys):
+def test_and_so_it_does_with_a_network(name, capsys):
     code, shown = train(name, capsys, "--learner", "dqn")
     assert code == 2
     assert "Traceback" not in shown
@@ -136,8 +62,8 @@ def test_and_so_it_does_with_a_network(name, module, capsys):
         ("InsideNumpy", "LinAlgError: Singular matrix", "INSIDE", "pay"),
     ],
 )
-def test_what_an_environment_raises_is_told_with_its_place(name, message, mark, function, module, capsys):
-    place = f"({module}:{line_of(module, mark)}, in {function})"
+def test_what_an_environment_raises_is_told_with_its_place(name, message, mark, function, capsys):
+    place = f"({PLACE}:{line_of(mark)}, in {function})"
     code, shown = train(name, capsys)
     expected = f"multiadvisor train: the environment raised {message} {place}; --traceback shows more"
     assert (code, shown.splitlines()[-1]) == (2, expected)
@@ -148,7 +74,7 @@ def test_what_an_environment_raises_is_told_with_its_place(name, message, mark, 
     assert f"multiadvisor train: the environment raised {message} {place}\n" in shown
 
 
-def test_the_traceback_of_a_sentence_shows_what_it_was_made_of(module, capsys):
+def test_the_traceback_of_a_sentence_shows_what_it_was_made_of(capsys):
     code, shown = train("Unmade", capsys)
     assert (code, "Traceback" in shown) == (2, False)
     code, shown = train("Unmade", capsys, "--traceback")
@@ -156,7 +82,7 @@ def test_the_traceback_of_a_sentence_shows_what_it_was_made_of(module, capsys):
     assert 'raise OSError("no such board")' in shown
 
 
-def test_a_fault_of_ours_is_not_blamed_on_the_environment(module, capsys, monkeypatch):
+def test_a_fault_of_ours_is_not_blamed_on_the_environment(capsys, monkeypatch):
     monkeypatch.setattr("multiadvisor.commands.train.from_flags", lambda *_: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         train("Raising", capsys)

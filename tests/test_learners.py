@@ -4,7 +4,6 @@ import dataclasses
 import inspect
 import json
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -13,10 +12,13 @@ from gymnasium.envs.classic_control.pendulum import PendulumEnv
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 import multiadvisor as mad
+from agents import same
+from guide import own_file
 from multiadvisor.analysis.episode_report import report
-from multiadvisor.analysis.episodes import play
+from multiadvisor.analysis.episodes import play, record
 from multiadvisor.analysis.moments import moments
 from multiadvisor.analysis.stuck import find_stuck
+from multiadvisor.analysis.trace_file import read_trace
 from multiadvisor.cli import main
 from multiadvisor.core import plugins
 from multiadvisor.core.aggregations import AGGREGATIONS
@@ -26,11 +28,11 @@ from multiadvisor.explorer.bundle import episode_pack, run_pack
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.onefile import html
 from multiadvisor.learners.gvf.gvf_spec import Aims, Goals
+from multiadvisor.learners.kinds import LEARNERS, register_learner
 from multiadvisor.learners.protocol import Decider, Learner
-from multiadvisor.learners.registry import LEARNERS, register_learner
 from multiadvisor.runs.jobs import perform
 from multiadvisor.runs.sweep_grid import parse_grid
-from multiadvisor.runs.trace import explain_step, read_trace, record, replay
+from multiadvisor.runs.trace import explain_step, replay
 from multiadvisor.studies.study import OWN as OWN_STUDIES
 
 STEPS, MORE = 96, 48
@@ -100,24 +102,16 @@ class Case:
 
 
 LOOP = "is a compiled world, which pays and ends its advisors inside"
+WHOLE, DEPEND = "learns from whole episodes", "empathic values depend on the weights"
 CASES = {
     "tabular": Case("ice", planning="egocentric"),
     "tabular in a world": Case("three-fruits", planning="egocentric", observes=LOOP),
     "linear": Case("three-fruits", observes=LOOP, reweights="weights are in the values it learned"),
-    "dqn": Case("ice", SMALL, reweights="empathic values depend on the weights"),
+    "dqn": Case("ice", SMALL, reweights=DEPEND),
     "sac": Case("swing", SMALL),
     "gvf": Case("lake", planning="egocentric"),
-    "monte-carlo": Case(
-        "ice",
-        {"untried": 0.5},
-        observes="learns from whole episodes",
-        reweights="empathic values depend on the weights",
-    ),
-    "monte-carlo in a world": Case(
-        "three-fruits",
-        observes="learns from whole episodes",
-        reweights="empathic values depend on the weights",
-    ),
+    "monte-carlo": Case("ice", {"untried": 0.5}, observes=WHOLE, reweights=DEPEND),
+    "monte-carlo in a world": Case("three-fruits", observes=WHOLE, reweights=DEPEND),
 }
 
 
@@ -127,7 +121,7 @@ def registered():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plugins, "IMPORTED", [])
         kept = [(registry, dict(registry)) for registry in (TASKS, LEARNERS, PLANNINGS, AGGREGATIONS, OWN_STUDIES)]
-        module = plugins.import_own(str(Path(__file__).with_name("own_extension.py")))
+        module = plugins.import_own(str(own_file()))
         register_learner(module.MONTE_CARLO)
         for name, build in MADE.items():
             mad.register_task(name)(build)
@@ -170,11 +164,6 @@ def first_state(agent):
 def fits(agent, action):
     env = agent.task.adapter and agent.task.adapter.env
     return env.action_space.contains(action) if env else action in range(len(agent.task.actions))
-
-
-def same(one, other):
-    mine, theirs = one.tensors(), other.tensors()
-    return mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
 
 def said(call):
@@ -347,10 +336,8 @@ def is_trained_by_the_command(agent, name, folder, capsys):
     own = {key: ",".join(map(str, v)) if isinstance(v, tuple) else v for key, v in case.settings.items()}
     flags = [f"--{key.replace('_', '-')}={value}" for key, value in own.items()]
     how = [f"--planning={case.planning}", f"--steps={STEPS}", f"--eval-every={STEPS}", "--eval-episodes=1"]
-    assert (
-        main(["train", case.task, f"--learner={kind(name).name}", *flags, *how, f"--out={folder / 'run'}", "--json"])
-        == 0
-    )
+    line = ["train", case.task, f"--learner={kind(name).name}", *flags, *how, f"--out={folder / 'run'}", "--json"]
+    assert main(line) == 0
     assert json.loads(capsys.readouterr().out)["steps"] >= STEPS
     assert mad.load(folder / "run").settings.learner == kind(name).settings(**case.settings)
     assert main(["evaluate", str(folder / "run"), "--episodes=1", "--json"]) == 0
@@ -373,7 +360,7 @@ def is_asked_for_nothing_else(agent, name, folder):
             self._behind = learner
 
         def __getattr__(self, part):
-            assert part in OFFERED, f"the learner is asked for {part!r}"
+            assert part in OFFERED or part in Learner.__annotations__, f"the learner is asked for {part!r}"
             return getattr(self._behind, part)
 
     agent = new(name)
@@ -416,7 +403,7 @@ def test_the_keywords_of_an_agent_are_the_settings():
     """None stands for what `Settings` says; what no learner and no agent knows is refused by its name."""
     given = [one for one in inspect.signature(mad.MultiAdvisor).parameters.values() if one.kind is one.KEYWORD_ONLY]
     public = {one.name: one.default for one in given if not one.name.startswith("_")}
-    assert public == {field.name: None for field in dataclasses.fields(mad.Settings)}
+    assert public == {"advisors": None, **{field.name: None for field in dataclasses.fields(mad.Settings)}}
     assert mad.MultiAdvisor("two-goal", learner="tabular").settings == mad.Settings(learner="tabular")
     for field in dataclasses.fields(mad.Settings):
         other = {"planning": "agnostic", "aggregation": "max", "learner": "tabular"}.get(field.name, 1)

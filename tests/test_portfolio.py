@@ -9,6 +9,7 @@ import multiadvisor as mad
 from multiadvisor.errors import BadInput, Caution
 from multiadvisor.learners.ensembles.algorithm_selection import UCB1, Portfolio, fading
 from multiadvisor.learners.ensembles.ensemble import Ensemble
+from refusal import refused
 
 
 class Lever(gymnasium.Env):
@@ -183,10 +184,8 @@ def test_who_plays_is_what_a_plain_loop_of_ucb_chooses(arms, means, spread, leng
     ],
 )
 def test_what_is_refused(how, message):
-    with pytest.raises(BadInput, match=message):
-        Portfolio({"one": Stubborn(7)}, **how).play(Lever(), 1)
-    with pytest.raises(BadInput, match="needs members"):
-        Portfolio({})
+    refused(message, lambda: Portfolio({"one": Stubborn(7)}, **how).play(Lever(), 1))
+    refused("needs members", Portfolio, {})
 
 
 # ---- an ensemble -----------------------------------------------------------------------------------------------------
@@ -253,8 +252,7 @@ def test_an_ensemble_of_actors_plays_the_mean_of_their_actions():
         assert ensemble.act(seen, explore=True) == pytest.approx((3 * first + second) / 4)
     ensemble.observe(np.zeros(1), ensemble.act(np.zeros(1)), 1.0, np.zeros(1), terminated=True)
     assert [member.steps for member in members] == [1, 1]
-    with pytest.raises(BadInput, match="prefers none: ask for act"):
-        ensemble.preferences(np.zeros(1))
+    refused("prefers none: ask for act", ensemble.preferences, np.zeros(1))
 
 
 @pytest.mark.parametrize(
@@ -267,16 +265,13 @@ def test_an_ensemble_of_actors_plays_the_mean_of_their_actions():
     ],
 )
 def test_ensembles_of_actors_that_cannot_be(how, message):
-    with pytest.raises(BadInput, match=message):
-        Ensemble({"a": actor(), "b": actor()}, **how)
-    with pytest.raises(BadInput, match="other actions"):
-        Ensemble({"a": actor(), "b": actor(high=9.0)})
+    refused(message, Ensemble, {"a": actor(), "b": actor()}, **how)
+    refused("other actions", Ensemble, {"a": actor(), "b": actor(high=9.0)})
 
 
 @pytest.mark.parametrize("epsilon", [5, -3, np.nan])
 def test_epsilon_of_an_ensemble_is_a_probability(epsilon):
-    with pytest.raises(BadInput, match=r"epsilon is \S+: give a number between 0 and 1"):
-        Ensemble({"goal 1": alone(0)}, epsilon=epsilon)
+    refused(r"epsilon is \S+: give a number between 0 and 1", Ensemble, {"goal 1": alone(0)}, epsilon=epsilon)
 
 
 def test_weights_of_an_ensemble_whose_sum_overflows_are_refused():
@@ -289,10 +284,7 @@ def test_weights_of_an_ensemble_whose_sum_overflows_are_refused():
 
 
 def test_ensembles_that_cannot_be():
-    with pytest.raises(BadInput, match="needs members"):
-        Ensemble({})
-    with pytest.raises(BadInput, match="no member of the ensemble is called 'x'"):
-        Ensemble({"goal 1": alone(0)}, weights={"x": 1.0})
+    refused("needs members", Ensemble, {})
+    refused("no member of the ensemble is called 'x'", Ensemble, {"goal 1": alone(0)}, weights={"x": 1.0})
     other = mad.MultiAdvisor(mad.Task.from_gymnasium("FrozenLake-v1"))
-    with pytest.raises(BadInput, match="other actions"):
-        Ensemble({"goal 1": alone(0), "lake": other})
+    refused("other actions", Ensemble, {"goal 1": alone(0), "lake": other})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import functools
-import importlib.util
 import inspect
 import re
 import sys
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 import multiadvisor as mad
-from test_documents import ROOT
+from test_documents import ROOT, maker
 
 REFERENCE = ROOT / "docs" / "reference"
 MODULES = {"analysis.theory": "theory"}  # where the modules of the public names are
@@ -83,12 +82,7 @@ def test_every_documented_name_has_a_docstring_types_and_an_example_that_runs(na
 
 
 def test_the_gallery_is_what_is_registered() -> None:
-    spec = importlib.util.spec_from_file_location("from_tasks", ROOT / "docs" / "from_tasks.py")
-    assert spec is not None
-    assert spec.loader is not None
-    from_tasks = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(from_tasks)
-    assert (ROOT / "docs" / "gallery.md").read_text("utf-8") == from_tasks.page()
+    assert (ROOT / "docs" / "gallery.md").read_text("utf-8") == maker("from_tasks").page()
 
 
 def test_every_page_is_in_the_navigation() -> None:

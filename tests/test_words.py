@@ -18,6 +18,7 @@ import multiadvisor as mad
 from multiadvisor.commands import evaluate, train
 from multiadvisor.errors import RENAMED
 from multiadvisor.runs.training import RunConfig
+from refusal import refused
 from test_documents import DOCUMENTS, ROOT
 
 BANNED = {
@@ -77,12 +78,14 @@ def strings(path: Path) -> str:
 
 
 def shown() -> Iterator[tuple[str, str]]:
-    """The strings of the package, the page's own, and the docstrings of the reference."""
+    """The strings of the package, its data, the page's own, and the docstrings of the reference."""
     from test_site import DOCUMENTED
 
     source = ROOT / "src" / "multiadvisor"
     for path in sorted(source.rglob("*.py")):
         yield path.relative_to(source).as_posix(), strings(path)
+    for path in sorted(source.rglob("*.toml")):
+        yield path.relative_to(source).as_posix(), path.read_text("utf-8")
     for path in sorted((source / "explorer" / "static").glob("*.*")):
         text = path.read_text("utf-8")
         yield path.name, text if path.suffix == ".html" else "\n".join(re.findall(r"\"[^\"\n]*\"|`[^`]*`", text))
@@ -120,13 +123,16 @@ def code() -> Iterator[Path]:
         yield from sorted((ROOT / folder).rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", list(code()), ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_name_in_the_code_is_an_old_word(path: Path) -> None:
-    names = {token.string for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline)
-             if token.type == tokenize.NAME}  # fmt: skip
+def tokens(path: Path, kind: int) -> set[str]:
+    read = tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline)
+    return {token.string for token in read if token.type == kind}
+
+
+def test_no_name_in_the_code_is_an_old_word() -> None:
     old = [
-        name
-        for name in names - THEIRS
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in code()
+        for name in tokens(path, tokenize.NAME) - THEIRS
         for part in re.findall(r"[a-z]+|[A-Z][a-z]*", VERBS.sub("", name))
         if part.lower() in GONE
     ]
@@ -140,15 +146,14 @@ KEYS = {"epoch", "epochs", "transitions", "touches", "usual", "looked", "transit
         "--transitions"}  # fmt: skip
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "src" / "multiadvisor").rglob("*.py")), ids=lambda path: path.name)
-def test_epochs_and_touches_are_the_papers_alone(path: Path) -> None:
+def test_epochs_and_touches_are_the_papers_alone() -> None:
     """Neither names nor keys of JSON nor flags elsewhere: there it is steps, evaluations and metrics."""
-    if path.relative_to(ROOT / "src" / "multiadvisor").as_posix().startswith((*PAPERS, *OTHER_EPOCHS)):
-        return
-    tokens = list(tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline))
-    names = {token.string for token in tokens if token.type == tokenize.NAME}
-    keys = {token.string.strip("'\"") for token in tokens if token.type == tokenize.STRING}
-    assert (names & {"epoch", "epochs", "touches"}) | (keys & KEYS) == set()
+    source = ROOT / "src" / "multiadvisor"
+    for path in sorted(source.rglob("*.py")):
+        if not path.relative_to(source).as_posix().startswith((*PAPERS, *OTHER_EPOCHS)):
+            keys = {text.strip("'\"") for text in tokens(path, tokenize.STRING)}
+            found = (tokens(path, tokenize.NAME) & {"epoch", "epochs", "touches"}) | (keys & KEYS)
+            assert found == set(), f"{path.name} uses {found}"
 
 
 def test_an_old_name_is_answered_with_the_new_one() -> None:
@@ -156,13 +161,11 @@ def test_an_old_name_is_answered_with_the_new_one() -> None:
         getattr(mad, "Focus")  # noqa: B009
     with pytest.raises(mad.BadInput, match="unknown setting of dqn 'batch': it is called 'batch_size' now"):
         mad.Settings(learner={"name": "dqn", "batch": 3})
-    with pytest.raises(mad.BadInput, match="unknown flag '--games': it is called '--episodes' now"):
-        evaluate.run(["nowhere", "--games", "3"])
+    refused("unknown flag '--games': it is called '--episodes' now", evaluate.run, ["nowhere", "--games", "3"])
     for old, new in {"--epochs": "--steps", "--transitions": "--eval-every", "--games": "--eval-episodes",
                      "--episodes": "--eval-episodes", "--option": "--env-kwarg"}.items():  # fmt: skip
         for task in ("two-goal", "FrozenLake-v1"):
-            with pytest.raises(mad.BadInput, match=f"unknown flag '{old}': it is called '{new}' now"):
-                train.run([task, old, "3"])
+            refused(f"unknown flag '{old}': it is called '{new}' now", train.run, [task, old, "3"])
     with pytest.raises(mad.BadInput, match="it is called 'steps' now, and it is the total: epochs times transitions"):
         RunConfig.parse({"task": "two-goal", "schedule": {"epochs": 3}})
     for old in RENAMED:

@@ -11,7 +11,7 @@ import numpy as np
 
 from measures.tables import crowd, machine
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.envs.builtin import make
+from multiadvisor.envs.registry import make
 from multiadvisor.task import Task
 
 SIZES = (77, 770, 7700)

@@ -10,7 +10,7 @@ import numpy as np
 
 from measures.tables import machine, seconds_of
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.envs.builtin import make
+from multiadvisor.envs.registry import make
 from multiadvisor.errors import Caution
 
 AGGREGATIONS = ("sum", "max", "fruits=max", "fruits=p_norm", "majority", "ranks", "boltzmann_sum", "normalised")

@@ -14,7 +14,7 @@ from measures.tables import machine
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.core.progress import JobsBar
-from multiadvisor.envs.builtin import make
+from multiadvisor.envs.registry import make
 from multiadvisor.learners.sac.sac_settings import SAC
 from multiadvisor.task import Advisor, Task
 from peers import PEERS, bare, cpu_seconds, missing, peers

@@ -17,10 +17,10 @@ from measures.tables import machine
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.intervals import interval
 from multiadvisor.core.progress import JobsBar
-from multiadvisor.envs.builtin import make
+from multiadvisor.envs.registry import make
 from multiadvisor.learners.dqn.dqn_settings import DQN
-from multiadvisor.studies.continuous_study import peer_score
 from peers import PEERS, bare, cpu_seconds, missing, peers
+from studies.continuous_runs import peer_score
 
 ENVIRONMENTS = ("CartPole-v1", "LunarLander-v3")
 _BLOCK = 4_000  # transitions in a block

@@ -23,8 +23,8 @@ from multiadvisor.analysis.theory.attractors import stuck_states
 from multiadvisor.analysis.theory.boards import exact_agent
 from multiadvisor.analysis.theory.learned_values import learned_solution
 from multiadvisor.analysis.theory.solver import Solution, best_actions
-from multiadvisor.envs.bins import Bins
-from multiadvisor.envs.builtin import make
+from multiadvisor.envs.registry import make
+from multiadvisor.envs.spaces import Bins
 from multiadvisor.task import Advisor, Task
 
 FIRST = 100
@@ -162,7 +162,7 @@ def _in_ring(env: Fork, observation: Any) -> bool:
 
 def judge_planted(trap: Trap, episodes: Episodes, episode: int, one: Stuck | None) -> Right:
     """The trap begins where the ring is entered; who holds is known from the formula."""
-    states = episodes.states[episodes.walk(episode)]
+    states = episodes.positions[episodes.walk(episode)]
     entered = next(step for step, seen in enumerate(states) if _in_ring(trap.env, seen))
     if one is None:
         return Right()
@@ -219,8 +219,8 @@ def _from(true: np.ndarray) -> int | None:
 
 def _truth(agent: MultiAdvisor, episodes: Episodes, episode: int, last: int) -> Truth | None:
     """What there is to know of the steps since the last reward before step `last`."""
-    x, span = np.array(episodes.states[episodes.walk(episode)]), episodes.span(episode)  # [L + 1, size]
-    pays = np.flatnonzero((episodes.paid[span][:last] > 0).any(axis=1))
+    x, span = np.array(episodes.positions[episodes.walk(episode)]), episodes.span(episode)  # [L + 1, size]
+    pays = np.flatnonzero((episodes.parts.paid[span][:last] > 0).any(axis=1))
     dry = int(pays[-1]) + 1 if len(pays) else 0
     seen = looked_at(agent, x[dry : last + 1])
     stuck, rests = _from(seen[:, 0]), _from(seen[:, 1])
@@ -237,7 +237,7 @@ def judge_solved(agent: MultiAdvisor, episodes: Episodes, episode: int, one: Stu
     truth = _truth(agent, episodes, episode, one.since + one.steps - 1)
     if truth is None:
         return Right()
-    x, span = np.array(episodes.states[episodes.walk(episode)]), episodes.span(episode)
+    x, span = np.array(episodes.positions[episodes.walk(episode)]), episodes.span(episode)
     steps = np.arange(one.since, one.since + one.steps)
     silent = np.array([name in one.held_by for name in episodes.names])
     free = _frees(episodes, span.start + steps, x[steps, 0], silent)
@@ -340,11 +340,16 @@ def cut(episodes: Episodes, episode: int, length: int) -> Episodes:
     """One episode as if it had been cut off after so many steps."""
     span, walk = episodes.span(episode), episodes.walk(episode)
     steps, states = slice(span.start, span.start + length), slice(walk.start, walk.start + length + 1)
-    by_step = ("choice", "advice", "heard", "active", "paid", "gain")
-    return dataclasses.replace(
-        episodes, length=np.array([length]), terminated=np.array([False]), places=episodes.places[states],
-        states=episodes.states[states], **{name: getattr(episodes, name)[steps] for name in by_step},
+    by_step = ("choice", "advice", "heard", "asked", "gain")
+    origin = episodes.origin
+    assert origin is not None
+    cut_off = dataclasses.replace(
+        episodes, length=np.array([length]), terminated=np.array([False]),
+        origin=origin._replace(states=episodes.positions[states]),
+        **{name: getattr(episodes, name)[steps] for name in by_step},
     )  # fmt: skip
+    vars(cut_off).update(places=episodes.places[states], views=episodes.views)  # cells as of all episodes
+    return cut_off
 
 
 def quiet_row(name: str, seeds: range, count: int) -> dict[str, Any]:

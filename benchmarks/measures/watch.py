@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import numpy as np
@@ -24,7 +25,7 @@ import numpy as np
 from measures.tables import machine
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.optional_dependencies import require
-from multiadvisor.envs.builtin import make
+from multiadvisor.envs.registry import make
 from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.runs.live import LiveLog
 from multiadvisor.runs.training import Training
@@ -71,6 +72,8 @@ def _watched(folder: Path) -> Iterator[list[float]]:
             yield spent
             over.set()
             looking.join()
+            if not spent:
+                raise RuntimeError("the page did not answer while it trained: nothing was measured")
         finally:
             over.set()
             server.terminate()
@@ -80,14 +83,17 @@ def _look(page: str, token: str, run: str, over: threading.Event, spent: list[fl
     """What an open page asks for, again and again."""
     version, lines = -1, 0
     while not over.wait(_EVERY):
-        with contextlib.suppress(OSError):  # the run is being replaced at this moment: next time
-            (seen,) = json.loads(_asked(page, "more/live", token))["runs"]
-            lines = json.loads(_asked(page, f"more/live/{run}/{lines}", token))["count"]
+        try:
+            (seen,) = json.loads(_asked(page, "live", token))["runs"]
+            lines = json.loads(_asked(page, f"live/{run}/{lines}", token))["count"]
             if seen["version"] != version:
                 version = seen["version"]
                 _asked(page, f"runs/{run}", token)
                 _asked(page, f"runs/{run}/episodes/0", token)
             spent[:] = [time.thread_time()]
+        except HTTPError as error:
+            if error.code != 400:  # the run is being replaced at this moment: next time
+                raise
 
 
 def _block(case: _Case, watched: bool) -> tuple[float, float]:
@@ -99,13 +105,8 @@ def _block(case: _Case, watched: bool) -> tuple[float, float]:
         training.save()
         with _watched(Path(folder) / "run") if watched else contextlib.nullcontext([0.0]) as spent:
             log = LiveLog(training) if watched else None
-
-            def tell(steps: int, evaluation: dict[str, Any] | None) -> None:
-                if log is not None:
-                    log.advance() if evaluation is None else log.add(evaluation)
-
             start = time.perf_counter(), time.process_time()
-            training.run(tell)
+            training.run(log)
             taken = time.perf_counter() - start[0], time.process_time() - start[1] - sum(spent)
         if log is not None:
             log.close()

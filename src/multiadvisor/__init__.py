@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from multiadvisor.envs import builtin as _builtin  # noqa: F401 registers gymnasium.make("multiadvisor/PacBoy-v0")
+from multiadvisor.envs import registry as _registry  # noqa: F401 registers gymnasium.make("multiadvisor/PacBoy-v0")
 from multiadvisor.version import VERSION as __version__
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from multiadvisor.analysis import theory as theory
     from multiadvisor.analysis.checks.task_check import check_task as check_task
     from multiadvisor.core.aggregations import register_aggregation as register_aggregation
-    from multiadvisor.core.aggregations import weighted_sum as weighted_sum
     from multiadvisor.core.compiling import compiled as compiled
     from multiadvisor.core.plannings import Ahead as Ahead
     from multiadvisor.core.plannings import agnostic as agnostic
@@ -31,16 +30,17 @@ if TYPE_CHECKING:
     from multiadvisor.core.plannings import register_planning as register_planning
     from multiadvisor.diagnosis.diagnosis import Diagnosis as Diagnosis
     from multiadvisor.diagnosis.diagnosis import diagnose as diagnose
-    from multiadvisor.envs.bins import Bins as Bins
-    from multiadvisor.envs.builtin import make as make
+    from multiadvisor.envs.registry import make as make
     from multiadvisor.envs.registry import register_task as register_task
+    from multiadvisor.envs.spaces import Bins as Bins
     from multiadvisor.errors import BadInput as BadInput
     from multiadvisor.explain.explanation import Explanation as Explanation
     from multiadvisor.learners.dqn.dqn_settings import DQN as DQN
-    from multiadvisor.learners.gvf.gvf_settings import GVF as GVF
+    from multiadvisor.learners.gvf.gvf_spec import GVF as GVF
     from multiadvisor.learners.sac.sac_settings import SAC as SAC
     from multiadvisor.learners.tabular.tabular_settings import Linear as Linear
     from multiadvisor.learners.tabular.tabular_settings import Tabular as Tabular
+    from multiadvisor.runs.grid_sweep import sweep as sweep
     from multiadvisor.settings import Settings as Settings
     from multiadvisor.task import Advisor as Advisor
     from multiadvisor.task import Task as Task
@@ -51,15 +51,15 @@ if TYPE_CHECKING:
 _HOME = {
     "Diagnosis": "diagnosis.diagnosis", "diagnose": "diagnosis.diagnosis", "Explanation": "explain.explanation",
     "Evaluation": "agent", "MultiAdvisor": "agent", "load": "agent",
-    "register_aggregation": "core.aggregations", "weighted_sum": "core.aggregations",
+    "register_aggregation": "core.aggregations",
     "check_task": "analysis.checks.task_check", "compiled": "core.compiling", "BadInput": "errors",
     "Ahead": "core.plannings", "register_planning": "core.plannings",
     "agnostic": "core.plannings", "egocentric": "core.plannings", "empathic": "core.plannings",
-    "Settings": "settings",
+    "Settings": "settings", "sweep": "runs.grid_sweep",
     "Tabular": "learners.tabular.tabular_settings", "Linear": "learners.tabular.tabular_settings",
-    "DQN": "learners.dqn.dqn_settings", "SAC": "learners.sac.sac_settings", "GVF": "learners.gvf.gvf_settings",
+    "DQN": "learners.dqn.dqn_settings", "SAC": "learners.sac.sac_settings", "GVF": "learners.gvf.gvf_spec",
     "Advisor": "task", "Task": "task", "Transition": "task", "World": "task",
-    "Bins": "envs.bins", "make": "envs.builtin", "register_task": "envs.registry",
+    "Bins": "envs.spaces", "make": "envs.registry", "register_task": "envs.registry",
 }  # fmt: skip
 _MODULES = {"explain": "explain", "theory": "analysis.theory"}
 __all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604
@@ -69,10 +69,12 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"multiadvisor.{_MODULES[name]}")
     if name not in _HOME:
-        from multiadvisor.errors import renamed
+        from multiadvisor.errors import neighbour, renamed, similar
 
-        new = renamed(name, _HOME)
-        now = f": it is called {new!r} now" if new else ""
+        new, other = renamed(name, _HOME), neighbour(name, _HOME)
+        close = [] if name.startswith("_") else similar(name, __all__)
+        now = f": it is called {new!r} now" if new else f": {other}" if other else ""
+        now = now or (f": did you mean {close[0]!r}?" if close else "")
         raise AttributeError(f"module 'multiadvisor' has no attribute {name!r}{now}")
     value = getattr(importlib.import_module(f"multiadvisor.{_HOME[name]}"), name)
     globals()[name] = value

@@ -5,35 +5,48 @@ from __future__ import annotations
 import dataclasses
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Never, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from multiadvisor.core.aggregations import LEARNED, Aggregation
-from multiadvisor.core.aggregator import Aggregator, aggregator_of, doubtful, unregistered
-from multiadvisor.core.identity import difference, only_in_weights, other_task, same
+from multiadvisor.core.aggregator import Aggregator, aggregator_of, doubtful
 from multiadvisor.core.interrupt import deferred_interrupt
 from multiadvisor.core.intervals import interval
 from multiadvisor.core.plannings import Planning
-from multiadvisor.core.progress import LearningBar
 from multiadvisor.core.validation import Arrays, Shapes
-from multiadvisor.errors import BadInput, Caution, short, unknown
-from multiadvisor.learners.protocol import Decider, EpisodeReturns, TableLearner
-from multiadvisor.learners.registry import LEARNERS, LearnerSettings, kind_of, make_learner, resolved
-from multiadvisor.settings import MOST_EPISODES, Settings, whole_number
-from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
-from multiadvisor.task import BY_ADVISOR, Advisor, Task, Transition
+from multiadvisor.envs.registry import task_and_own
+from multiadvisor.envs.spaces import separate
+from multiadvisor.errors import BadInput, Caution, KnowsNeighbours, no_attribute, refuse_others, short, unknown
+from multiadvisor.learners.kinds import (
+    LearnerSettings,
+    kind_of,
+    learned_by,
+    make_learner,
+    refuse_of_tables,
+    resolved,
+    with_own,
+)
+from multiadvisor.learners.protocol import Decider, EpisodeReturns
+from multiadvisor.settings import MOST_EPISODES, Settings, as_integer, described, whole_number
+from multiadvisor.storage.checkpoint import write_checkpoint
+from multiadvisor.storage.files import named
+from multiadvisor.storage.saved_agent import read_agent
+from multiadvisor.task import Advisor, Task, Transition
 from multiadvisor.version import VERSION
 
 if TYPE_CHECKING:
     import gymnasium
 
     from multiadvisor.explain.explanation import Explanation
+    from multiadvisor.learners.tabular.compiled_learner import CompiledLearner
+    from multiadvisor.runs.training import Callback
 
-IMPORT_IT = "import the file that registers it first, on the command line with --import FILE.py"
+_REWEIGHTED = ("sum", "kept")
 _LARGEST_SCORE = 1e300  # of an episode: a mean of many would overflow
 _PIECE_SECONDS = 0.1  # how long the compiled loop runs before the bar moves and Ctrl-C is heard
 
@@ -52,9 +65,7 @@ class Evaluation:
 
     episodes: int
     score: float
-    score_interval: tuple[float, float]
     length: float
-    length_interval: tuple[float, float]
     terminated: float
     """The share of episodes that ended by themselves (in Pac-Boy: all fruit eaten)."""
     advisors: dict[str, float]
@@ -78,9 +89,7 @@ class Evaluation:
         return cls(
             episodes=len(played.score),
             score=float(played.score.mean()),
-            score_interval=interval(played.score),
             length=float(played.length.mean()),
-            length_interval=interval(played.length),
             terminated=float(played.terminated.mean()),
             advisors=dict(zip(task.names, played.returns.mean(axis=0).tolist(), strict=True)),
             reward=float(task.rewards(played.score, played.returns).mean()),
@@ -88,9 +97,21 @@ class Evaluation:
             played=played,
         )
 
+    @cached_property
+    def score_interval(self) -> tuple[float, float]:
+        """Of the mean score."""
+        return interval(self.played.score)
+
+    @cached_property
+    def length_interval(self) -> tuple[float, float]:
+        """Of the mean length."""
+        return interval(self.played.length)
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON: everything but the single episodes."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "played"}
+        intervals = {"score": "score_interval", "length": "length_interval"}
+        names = [f.name for f in dataclasses.fields(self) if f.name != "played"]
+        return {key: getattr(self, key) for name in names for key in (name, intervals.get(name)) if key}
 
     def __str__(self) -> str:
         low, high = self.score_interval
@@ -102,7 +123,7 @@ class Evaluation:
         return text if self.reward == self.score else f"{text}; by the task's own weights {self.reward:.2f}"
 
 
-class MultiAdvisor:
+class MultiAdvisor(metaclass=KnowsNeighbours):
     """An agent whose advisors each learn their own part of the task and whose aggregator acts on the weighted sum.
 
     >>> import multiadvisor as mad
@@ -120,36 +141,59 @@ class MultiAdvisor:
     """
 
     def __init__(
-        self, task: Task | gymnasium.Env | str, settings: Settings | None = None, *,
-        planning: str | Planning | None = None, aggregation: str | Aggregation | None = None,
-        learner: str | LearnerSettings | Mapping[str, Any] | None = None, gamma: float | None = None,
+        self, task: Task | gymnasium.Env | str | None = None, settings: Settings | None = None, *,
+        advisors: Any = None, planning: str | Planning | None = None, aggregation: str | Aggregation | None = None,
+        learner: str | bool | LearnerSettings | Mapping[str, Any] | None = None, gamma: float | None = None,
         alpha: float | None = None, alpha_half: int | None = None, epsilon: float | None = None,
         epsilon_half: int | None = None, noise: float | None = None, seed: int | None = None,
-        _saved: Shapes | None = None, **unknown_settings: Never,
+        _saved: Shapes | None = None, **more: Any,
     ) -> None:  # fmt: skip
-        """The task may be given by its name, or as an environment of Gymnasium or its id.
+        """The task may be given by its name, or as an environment of Gymnasium or its id, with what `make` takes.
 
-        The keywords are the fields of `Settings`; those left out are as in `settings`, or the task's defaults.
+        The keywords are the fields of `Settings`; those left out are as in `settings`, or the task's defaults. Settings
+        of the learner may be given directly too: `learning_rate=1e-3` instead of `learner=mad.DQN(learning_rate=1e-3)`.
         """
-        if not isinstance(task, Task):
-            from multiadvisor.envs.builtin import make
-
-            task = make(task)
-        given = {
+        given: dict[str, Any] = {
             "planning": planning, "aggregation": aggregation, "learner": learner, "gamma": gamma, "alpha": alpha,
             "alpha_half": alpha_half, "epsilon": epsilon, "epsilon_half": epsilon_half, "noise": noise, "seed": seed,
         }  # fmt: skip
         changes = {name: value for name, value in given.items() if value is not None}
+        if settings is not None and not isinstance(settings, Settings):
+            policy = next((one for one in (task, settings) if str(one).endswith("Policy")), None)
+            why = f"{policy!r} is not needed, as networks follow from the environment" if policy else ""
+            if isinstance(settings, LearnerSettings):
+                raise BadInput(f"settings of a learner are given by name: learner=mad.{type(settings).__name__}(...)")
+            why = why or f"settings are {short(repr(settings))}"
+            raise BadInput(f"{why}: give the environment alone, MultiAdvisor('CartPole-v1'), or mad.Settings(...) next")
+        if isinstance(learner, Mapping) and "name" not in learner:  # settings of whatever the task is learned by
+            del changes["learner"]
+            more |= learner
+        task, own = task_and_own(task, advisors, more)
         self.task = task
-        self.settings = resolved(task, _settings(task, settings, {**changes, **unknown_settings}))
+        settings = dataclasses.replace(settings, **changes) if settings else described(Settings, changes, task.defaults)
+        self.settings = resolved(task, settings)
+        self.chosen = learned_by(task, self.settings)
+        refuse_of_tables(self.settings.learner_settings, changes)
+        if own:
+            learns = with_own(self.settings.learner_settings, own)
+            self.settings = dataclasses.replace(self.settings, learner=learns)
         if task.endless and (task.gammas(self.settings.gamma) == 1.0).any():
             raise BadInput(f"gamma is 1 and no episode of {task.name!r} ever ends: choose it below 1")
         self._learner = make_learner(task, self.settings, _saved)
-        self._cautioned = False
+        self._cautioned, self._predictions = False, 0
         bounds = getattr(task.world, "bounds", None)
         if bounds is not None:
             self._caution(np.minimum(task.weights * bounds[:, 0], task.weights * bounds[:, 1]))
         self._piece = 2000 if task.adapter is None else 20  # nobody knows how long a step of such a world takes
+
+    def __str__(self) -> str:
+        names = ", ".join(self.task.names[:6]) + (", ..." if self.task.n > 6 else "")
+        return f"{self.task.name}, {self.task.n} advisor{'s' * (self.task.n != 1)} ({names}): {self.chosen}"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(type(self), name)
 
     def __repr__(self) -> str:
         return f"MultiAdvisor({self.task.name!r}, {self.settings}, {self.steps} steps)"
@@ -205,8 +249,8 @@ class MultiAdvisor:
         The state is an observation of a Gymnasium task, or the state x of a compiled world. Continuous actions are
         given, [k, ...], and the advice is [m, k]; by default k is 1, and it is the action that the agent takes.
         """
-        told = self._learner.consult(state) if actions is None else self._learner.judge_actions(state, actions)
-        return told.names, told.advice
+        given = self._learner.consult(state) if actions is None else self._learner.judge_actions(state, actions)
+        return given.names, given.advice
 
     def preferences(self, state: Any) -> np.ndarray:
         """Q_Sigma(x, .) [A]."""
@@ -218,7 +262,37 @@ class MultiAdvisor:
         With `explore`, the action that learning would take: random with probability epsilon, drawn from the seed.
         For continuous actions it is the actor's, an array in the environment's own form.
         """
+        if self.settings.learner_settings.network and isinstance(state, np.ndarray) and np.isnan(state).any():
+            raise BadInput(f"the observation {short(repr(state))} is not a number throughout: correct it")
         return self._learner.act(state, draw, explore=explore)
+
+    def predict(
+        self, observation: Any, state: None = None, episode_start: Any = None, deterministic: bool = True
+    ) -> tuple[np.ndarray, None]:
+        """The action for one observation, or those for many, and None: in the form of Stable-Baselines3's models.
+
+        So its `evaluate_policy`, its vector environments and its recorders take an agent. Many observations lie one
+        below the other, as a vector environment gives them. With `deterministic=False`, a finite choice is random with
+        the probability `exploring`, and ties are broken at random; continuous actions are the actor's own. `state` and
+        `episode_start` are for recurrent networks, and not looked at.
+
+        >>> import multiadvisor as mad
+        >>> agent = mad.MultiAdvisor("FrozenLake-v1").learn(100, progress=False)
+        >>> agent.predict(0)[0].shape, agent.predict(np.array([0, 4, 8]))[0].shape
+        ((), (3,))
+        """
+        many = separate(self.task, observation)
+        actions = [self._predicted(one, deterministic) for one in ([observation] if many is None else many)]
+        return np.asarray(actions[0] if many is None else actions), None
+
+    def _predicted(self, observation: Any, deterministic: bool) -> Any:
+        if deterministic:
+            return self.act(observation)
+        self._predictions += 1
+        explores, which = np.random.default_rng([self.settings.seed, self._predictions]).random(2)
+        if explores < self.exploring:
+            return self.task.played(int(which * len(self.task.actions)))
+        return self.act(observation, which)
 
     @property
     def decider(self) -> Decider:
@@ -226,7 +300,7 @@ class MultiAdvisor:
         return self._learner
 
     @property
-    def tables(self) -> TableLearner:
+    def tables(self) -> CompiledLearner:
         """The tables of an agent in a compiled world, to read exact values or to fill them in; others have none.
 
         >>> import multiadvisor as mad
@@ -237,7 +311,7 @@ class MultiAdvisor:
         """
         if self.task.world is None or not kind_of(self.settings.learner_settings).tables:
             raise BadInput(f"the agent of task {self.task.name!r} has no tables of a compiled world: {self.settings}")
-        return cast("TableLearner", self._learner)
+        return cast("CompiledLearner", self._learner)
 
     def explain(self, state: Any, action: Any = None, against: Any = None) -> Explanation:
         """Why the aggregator takes `action` (default: the greedy one) rather than `against` (default: the next best).
@@ -254,8 +328,10 @@ class MultiAdvisor:
 
         return explain(self, state, action, against)
 
-    def reweight(self, _critic: str = "sum", /, **weights: float) -> MultiAdvisor:
+    def reweight(self, _critic: str | Mapping[str, float] = "sum", /, **weights: float) -> MultiAdvisor:
         """Continue with other weights, by advisor or group, from the same replay buffer; returns self.
+
+        Names with spaces are given in a dictionary: `agent.reweight({"main engine": 0.3})`.
 
         For continuous actions the buffer stores the terms separately, and the actor's critic is reinitialised to
         the weighted "sum" of the advisors' values, or is "kept". Values of tables and networks that do not depend on
@@ -263,11 +339,15 @@ class MultiAdvisor:
 
         >>> import multiadvisor as mad
         >>> agent = mad.MultiAdvisor(mad.make("two-goal"), planning="egocentric")
-        >>> agent.reweight(**{agent.task.names[0]: 2.0}).task.weights[0]
+        >>> agent.reweight({"goal 1": 2.0}).task.weights[0]
         np.float64(2.0)
         """
-        if _critic not in REWEIGHTED:
-            raise unknown("way to reweight", _critic, REWEIGHTED)
+        if not isinstance(_critic, str):
+            if not isinstance(_critic, Mapping):
+                raise BadInput(f"the weights are {short(repr(_critic))}: give them by advisor, reweight(ctrl=0.1)")
+            weights, _critic = {**_critic, **weights}, "sum"
+        if _critic not in _REWEIGHTED:
+            raise unknown("way to reweight", _critic, _REWEIGHTED)
         task = self.task.with_weights(**weights)
         self._learner = self._learner.reweighted(task, _critic == "sum")
         self.task = task
@@ -284,29 +364,63 @@ class MultiAdvisor:
         self._learner.prepare()
         return self
 
-    def learn(self, steps: int, *, progress: bool | None = None) -> MultiAdvisor:
+    def learn(
+        self, steps: float | None = None, *, eval_every: float | None = None, eval_episodes: int | None = None,
+        save_best: str | Path | None = None, tensorboard: str | Path | None = None, csv: str | Path | None = None,
+        callback: Callback | None = None, progress: bool | None = None, **others: Any,
+    ) -> MultiAdvisor:  # fmt: skip
         """Learn from this many more transitions; returns self.
 
+        With `eval_every`, it is evaluated every so many steps and at the end, by `eval_episodes` greedy episodes (10);
+        `save_best` is a folder for the agent with the best score, `tensorboard` a folder and `csv` a file for the
+        evaluations with each advisor's return. Without `eval_every`, any of the four means ten evaluations.
+        `callback` is called with a `Progress` (steps, episodes, each advisor's return, losses, ...) about every tenth
+        of a second and after every evaluation; training stops where it returns False.
+
         Ctrl-C stops between two transitions: nothing is lost, and another call continues from there.
+
+        >>> import multiadvisor as mad
+        >>> curve = []
+        >>> def keep(now):
+        ...     if now.evaluation is not None:
+        ...         curve.append((now.steps, now.evaluation["score"]))
+        ...     return len(curve) < 2
+        >>> agent = mad.MultiAdvisor(mad.make("two-goal"), gamma=0.9)
+        >>> agent.learn(4_000, eval_every=1_000, eval_episodes=5, callback=keep, progress=False).steps, curve
+        (2000, [(1000, 1.0), (2000, 1.0)])
         """
-        steps = whole_number("steps", steps)
-        self._prepare()
-        learner, left = self._learner, steps
-        with deferred_interrupt() as stop, LearningBar(steps, progress) as bar:
-            while left > 0 and not stop.requested:
-                size = min(left, self._piece)
-                before, episodes, score = learner.steps, learner.episodes, learner.score_sum
-                start = time.perf_counter()
-                learner.run(size)
-                taken = time.perf_counter() - start
-                left -= learner.steps - before
-                played = learner.episodes - episodes
-                bar.advance(learner.steps - before, (learner.score_sum - score) / played if played else None)
-                if taken < _PIECE_SECONDS:
-                    self._piece = min(self._piece * 4, 5_000_000) if size == self._piece else self._piece
-                elif taken > 4 * _PIECE_SECONDS:
-                    self._piece = max(size // 4, 1)
+        if "episodes" in others:
+            raise BadInput("how long to learn is said in steps: learn(100_000); eval_episodes is for evaluations")
+        refuse_others(self.learn, others)
+        if steps is None:
+            raise BadInput("learn needs the number of steps: learn(100_000)")
+        if (steps := whole_number("steps", as_integer(steps))) == 0:
+            return self._prepare()
+        from multiadvisor.runs.training import learn
+
+        learn(
+            self, steps, eval_every=eval_every, eval_episodes=eval_episodes, save_best=save_best,
+            tensorboard=tensorboard, csv=csv, callback=callback, progress=progress,
+        )  # fmt: skip
         return self
+
+    def _learn_piece(self, most: int) -> float | None:
+        """Learn for about a tenth of a second, and from `most` transitions at most; Ctrl-C is heard at its end.
+
+        The mean score of the episodes that ended meanwhile.
+        """
+        learner = self._learner
+        size, start = min(most, self._piece), time.perf_counter()
+        episodes, score = learner.episodes, learner.score_sum
+        with deferred_interrupt():
+            learner.run(size)
+        taken = time.perf_counter() - start
+        if taken < _PIECE_SECONDS:
+            self._piece = min(self._piece * 4, 5_000_000) if size == self._piece else self._piece
+        elif taken > 4 * _PIECE_SECONDS:
+            self._piece = max(size // 4, 1)
+        ended = learner.episodes - episodes
+        return (learner.score_sum - score) / ended if ended else None
 
     def observe(
         self, observation: Any, action: Any, reward: Any, next_observation: Any, terminated: bool,
@@ -330,10 +444,13 @@ class MultiAdvisor:
         transition = Transition(observation, action, reward, next_observation, ends, cut, info or {})
         self._learner.observe(transition, following)
 
-    def evaluate(self, episodes: int = 10, *, seeds: tuple[int, ...] = (0,)) -> Evaluation:
-        """Play `episodes` greedy episodes for each seed, without learning."""
+    def evaluate(self, episodes: int = 10, *, seeds: int | Iterable[int] = 0, **others: Any) -> Evaluation:
+        """Play `episodes` greedy episodes for each seed, or for a single one, without learning."""
+        refuse_others(self.evaluate, others)
+        if hasattr(episodes, "step"):
+            raise BadInput("an agent is evaluated in its own environment: evaluate(episodes=10)")
         episodes = whole_number("episodes", episodes, 1, MOST_EPISODES)
-        seeds = tuple(whole_number("seed", seed) for seed in seeds)
+        seeds = tuple(whole_number("seed", seed) for seed in (seeds if isinstance(seeds, Iterable) else (seeds,)))
         if not seeds:
             raise BadInput("no seed to evaluate with: give at least one")
         parts = [self.play(episodes, seed) for seed in seeds]
@@ -371,31 +488,24 @@ class MultiAdvisor:
             "steps": self.steps,
             "record": record or {},
         }
-        write_checkpoint(Path(path), header, self.tensors())
+        try:
+            write_checkpoint(named("the folder", path), header, self.tensors())
+        except TypeError as error:  # of JSON
+            raise BadInput(f"the record cannot be saved ({error}): give what JSON can hold") from None
 
     def tensors(self) -> Arrays:
         """Everything that was learned, and where the run stands, by name."""
         return self._learner.tensors()
 
 
-def _settings(task: Task | None, settings: Settings | None, changes: dict[str, Any]) -> Settings:
-    known = [item.name for item in dataclasses.fields(Settings)]
-    if settings is None and task is not None:
-        changes = {**{name: value for name, value in task.defaults.items() if name in known}, **changes}
-    for name in changes:
-        if name not in known:
-            raise unknown("setting", name, known)
-    return dataclasses.replace(settings or Settings(), **changes)
-
-
-REWEIGHTED = ("sum", "kept")
-
-
-def load(path: str | Path, task: Task | str | None = None, *, reweight: bool | None = None) -> MultiAdvisor:
+def load(
+    path: str | Path, task: Task | gymnasium.Env | str | None = None, *, reweight: bool | None = None, **others: Any
+) -> MultiAdvisor:
     """An agent as it was saved; training continues bit for bit as if it had never stopped.
 
     A task of plain data is recreated; one with your own functions has to be passed, and must be the same in all that
-    can be known of it. Passing the task's name gives permission to import the module that it contains.
+    can be known of it; an environment of your own is enough where its advisors are plain data. Passing the task's name
+    gives permission to import the module that it contains.
 
     A task with other weights is accepted if the values do not depend on them, as with egocentric and agnostic planning;
     with `reweight=True` always, with False never.
@@ -407,118 +517,30 @@ def load(path: str | Path, task: Task | str | None = None, *, reweight: bool | N
     ...     load(folder).steps
     100
     """
+    refuse_others(load, others)
     return load_with_record(path, task, reweight)[0]
 
 
 def load_with_record(
-    path: str | Path, task: Task | str | None = None, reweight: bool | None = None
+    path: str | Path, task: Task | gymnasium.Env | str | None = None, reweight: bool | None = None
 ) -> tuple[MultiAdvisor, dict[str, Any]]:
     """`load`, with the record that was saved beside the agent."""
-    folder = Path(path)
-    header, tensors = read_checkpoint(folder)
-    for part, names in ((header, _FIELDS), (header.get("task"), _TASK_FIELDS)):
-        if not isinstance(part, dict) or {*part} != {*names}:
-            odd = sorted({*part} ^ {*names})[0] if isinstance(part, dict) else "task"
-            raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {short(odd)!r}")
-    saved, record, steps = header["task"], header["record"], header["steps"]
-    known = settings_of(folder, header["settings"])
-    for name, kind in (*_TASK_FIELDS.items(), ("record", dict)):
-        if not isinstance(record if name == "record" else saved[name], kind):
-            raise BadInput(f"the checkpoint {str(folder)!r} holds no valid {name}: restore it from a copy")
+    saved = read_agent(named("the folder", path))
+    if task is not None and not isinstance(task, Task | str):
+        task = saved.task_in(task)
     if not isinstance(task, Task):
-        task, reweight = _made_again(folder, saved, task), False  # its weights come from the same file
-    reweighted = _check_same(folder, saved, task, reweight)
-    agent = MultiAdvisor(task, known, _saved={key: array.shape for key, array in tensors.items()})
+        task, reweight = saved.task_again(task), False  # its weights come from the same file
+    reweighted = saved.differs_in_weights(task, reweight)
+    shapes = {name: array.shape for name, array in saved.tensors.items()}
+    agent = MultiAdvisor(task, saved.settings, _saved=shapes)
     if reweighted and not reweight and (why := agent._learner.refuses_weights()):
-        raise BadInput(
-            f"the checkpoint {str(folder)!r} is of an agent whose {why}, and the given task has others: give "
-            "reweight=True to use it anyway, or train again"
+        raise saved.refuse(
+            f"is of an agent whose {why}, and the given task has others: give reweight=True to use it anyway, or train "
+            "again"
         )
-    agent._learner.restore(tensors)
-    if unasked := sorted({*tensors} ^ {*agent._learner.tensors()}):
-        raise BadInput(
-            f"the checkpoint {str(folder)!r} holds {short(unasked[0])!r}, which is nothing of such an agent's"
-        )
-    if type(steps) is not int or steps != agent.steps:
-        raise BadInput(
-            f"the checkpoint {str(folder)!r} does not say how many steps it has learned: restore it from a copy"
-        )
-    return agent, record
-
-
-_FIELDS = ("format", "kind", "version", "task", "settings", "steps", "record", "values")
-_TASK_FIELDS = {"name": str, "maker": str, "by_hand": str, "options": dict, "identity": dict}
-
-
-def settings_of(folder: Path, settings: Any) -> Settings:
-    """The settings in a checkpoint, in full; what is not registered here is named, with the way out."""
-    if not isinstance(settings, dict):
-        raise BadInput(f"the settings in the checkpoint {str(folder)!r} are no table: restore it from a copy")
-    try:
-        lacking = unregistered(settings) or _unregistered_learner(settings)
-        if lacking is None:
-            found = _settings(None, None, settings)
-    except BadInput as error:
-        raise BadInput(f"the settings in the checkpoint {str(folder)!r} are not those of an agent: {error}") from None
-    if lacking is not None:
-        raise BadInput(
-            f"the checkpoint {str(folder)!r} was made with {lacking}, which is not registered here: {IMPORT_IT}"
-        )
-    if told := difference(settings, dataclasses.asdict(found)):
-        raise BadInput(f"the settings in the checkpoint {str(folder)!r} are not as an agent has them: {told}")
-    return found
-
-
-def _unregistered_learner(settings: dict[str, Any]) -> str | None:
-    """The learner of these settings, read from a file, where it is not registered here."""
-    given = settings.get("learner")
-    name = given.get("name") if isinstance(given, dict) else None
-    return f"the learner {short(name)!r}" if isinstance(name, str) and name not in LEARNERS else None
-
-
-def _made_again(folder: Path, saved: dict[str, Any], named: str | None) -> Task:
-    """The task of a checkpoint, from its data. Only a user who names it himself gives leave to import a module."""
-    from multiadvisor.envs.builtin import checked_options, make
-    from multiadvisor.envs.registry import PREFIX, TASKS, environment_id
-
-    name, maker = saved["name"], saved["maker"]
-    if named is not None and named not in (name, maker):
-        named = named.removeprefix(PREFIX)
-    if named is not None and named not in (name, maker):
-        raise BadInput(f"the checkpoint {str(folder)!r} is of task {short(maker or name)!r} and not of {named!r}")
-    if not maker:
-        reason = short(saved["by_hand"], 200)
-        raise BadInput(
-            f"the checkpoint {str(folder)!r} was made for task {short(name)!r}, which cannot be recreated from data, "
-            "as "
-            f"{reason}: give task="
-        )
-    options = dict(saved["options"])
-    if environment_id(maker) is None and maker not in TASKS:
-        raise BadInput(
-            f"the checkpoint {str(folder)!r} was made for task {short(maker)!r}, which is not registered here: "
-            f"{IMPORT_IT}"
-        )
-    own = {what: options.pop(what) for what in BY_ADVISOR if what in options}
-    try:
-        checked = checked_options(maker, options, modules=named == maker)
-        task = make(maker, **checked, **own)
-    except BadInput as error:
-        raise BadInput(f"the task of the checkpoint {str(folder)!r} cannot be recreated: {error}") from None
-    except TypeError as error:
-        raise BadInput(f"the task of the checkpoint {str(folder)!r} cannot be made: {short(str(error), 200)}") from None
-    if not same(saved["options"], task.options) or saved["by_hand"]:
-        told = difference(saved["options"], task.options) or "it says that it cannot be made from them"
-        raise BadInput(f"the options in the checkpoint {str(folder)!r} are not as its task has them: {told}")
-    return dataclasses.replace(task, name=name)
-
-
-def _check_same(folder: Path, saved: dict[str, Any], task: Task, reweight: bool | None) -> bool:
-    """Refuse another task than the one in the checkpoint; whether it differs in its weights, and may."""
-    reweighted = reweight is not False and only_in_weights(saved["identity"], task.identity)
-    if told := other_task(saved, task, reweighted):
-        raise BadInput(
-            f"the checkpoint {str(folder)!r} was made for task {short(saved['name'])!r} with other advisors, weights "
-            f"or options than the given {short(task.name)!r} ({told}): load it with the task it was made for"
-        )
-    return reweighted
+    agent._learner.restore(saved.tensors)
+    if unasked := sorted({*saved.tensors} ^ {*agent._learner.tensors()}):
+        raise saved.refuse(f"holds {short(unasked[0])!r}, which is nothing of such an agent's")
+    if type(saved.steps) is not int or saved.steps != agent.steps:
+        raise saved.refuse("does not say how many steps it has learned: restore it from a copy")
+    return agent, saved.record

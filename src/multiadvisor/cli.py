@@ -6,16 +6,17 @@ used, a faulty environment included, ends in one line on stderr and exit code 2;
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
 from multiadvisor.core.interrupt import take_sigterm_like_ctrl_c
-from multiadvisor.errors import BadInput, Caution, fault_of_environment, unknown
+from multiadvisor.errors import BadInput, Caution, fault_of_environment, short, unknown
 from multiadvisor.version import VERSION
 
 HELP = f"""\
@@ -24,37 +25,46 @@ multiadvisor {VERSION}: reinforcement learning with one task split among advisor
 usage: multiadvisor COMMAND [...]
 
 commands:
-  tasks       list the built-in tasks and their options
-  train       train an agent on a task, and evaluate it on the way
+  train       train an agent on an environment, and evaluate it on the way
   evaluate    let a trained agent play without learning
   explain     why did it do that? the advisors behind one action of one episode
   diagnose    what does each reward term do to a policy, anyone's, and what should change?
+  explore     look at trained agents in the browser
+  check       look for defects in an environment and its advisors
   solve       exact values, attractors, a verdict: will it get stuck, and from which gamma on?
-  check       look for defects in a task
+  tasks       list the built-in tasks and their options
+
+for research:
   sweep       run a grid of training runs that survives crashes, on one machine or many
   reproduce   run the paper's experiments, write a report with a verdict on each of its claims
-  explore     look at trained agents in the browser
   benchmark   measure speed against a native C loop or other libraries
 
-`multiadvisor COMMAND --help` explains each; --traceback with any of them shows where an error came from, and
---import FILE.py imports a file of yours first, with plannings, aggregations and tasks of your own.
+`multiadvisor COMMAND --help` explains each, --help-all with every flag; --traceback with any of them shows where an
+error came from, and --import FILE.py imports a file of yours first, with plannings, aggregations and tasks of your own.
 A first example (the very first run compiles for some seconds):
-  multiadvisor train pac-boy --planning empathic --gamma 0.9 --steps 1000000 --out runs/first
-  multiadvisor evaluate runs/first
+  multiadvisor train CartPole-v1 --out runs/first
+  multiadvisor explain runs/first --step 10
 """
 COMMANDS = (
-    "tasks",
-    "train",
-    "evaluate",
-    "explain",
-    "diagnose",
-    "solve",
-    "check",
-    "sweep",
-    "reproduce",
-    "benchmark",
-    "explore",
-)  # each a module of `commands`
+    "train", "evaluate", "explain", "diagnose", "explore", "check", "solve", "tasks", "sweep", "reproduce", "benchmark",
+)  # fmt: skip
+"""Each is a module of `commands`."""
+OWN: dict[str, Callable[[Sequence[str]], int]] = {}
+
+
+def register_command(name: str, run: Callable[[Sequence[str]], int]) -> None:
+    """A command of one's own, for `multiadvisor NAME --import FILE.py`: `run` takes its words and gives the exit code.
+
+    >>> register_command("greet", lambda words: print("hello", *words) or 0)
+    >>> main(["greet", "you"]), OWN.pop("greet") is not None
+    hello you
+    (0, True)
+    """
+    if name in (*COMMANDS, *OWN) or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+        raise BadInput(
+            f"{name!r} cannot name a command: choose another name, of lower-case letters, digits and hyphens"
+        )
+    OWN[name] = run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,13 +75,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given or given[0] in ("-h", "--help", "help"):
         print(HELP, end="")
         return 0
-    if given[0] == "--version":
+    if given[0] in ("--version", "version"):
         print(VERSION)
         return 0
-    name = "multiadvisor"
     with warnings.catch_warnings():
         _say_cautions(given[0])
-        return _run(name, given, whole)
+        return _run(given, whole)
 
 
 def _say_cautions(command: str) -> None:
@@ -88,14 +97,18 @@ def _say_cautions(command: str) -> None:
     warnings.showwarning = show
 
 
-def _run(name: str, given: list[str], whole: bool) -> int:
+def _run(given: list[str], whole: bool) -> int:
     """A command; the exit code."""
+    name = "multiadvisor"
     try:
-        if given[0] not in COMMANDS:
-            raise unknown("command", given[0], COMMANDS)
-        name = f"multiadvisor {given[0]}"
         given = _import_own(given)
-        found: int = import_module(f"multiadvisor.commands.{given[0]}").run(given[1:])
+        if given[0] not in (*COMMANDS, *OWN):
+            if re.search(r"-v\d+$|[/:]|^-", given[0]):
+                raise BadInput(f"a command comes first: multiadvisor train {short(given[0])}")
+            raise unknown("command", given[0], (*COMMANDS, *OWN))
+        name = f"multiadvisor {given[0]}"
+        run = OWN.get(given[0]) or import_module(f"multiadvisor.commands.{given[0]}").run
+        found: int = run(given[1:])
         return found
     except BadInput as error:
         print(f"{name}: {' '.join(str(error).split())}", file=sys.stderr)

@@ -7,12 +7,11 @@ and when its own part ends. This module only describes; `worlds` has the problem
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,14 +20,15 @@ from multiadvisor.core.board_layout import Grid
 from multiadvisor.core.identity import identity
 from multiadvisor.core.plannings import planning_named
 from multiadvisor.core.validation import require
-from multiadvisor.errors import BadInput, short
+from multiadvisor.errors import BadInput, KnowsFields, no_part, short, takes_one
 from multiadvisor.learners.gvf.gvf_spec import Goals
-from multiadvisor.settings import LARGEST_WEIGHT
+from multiadvisor.settings import LARGEST_WEIGHT, finite_number, number_between
 
 if TYPE_CHECKING:
     import gymnasium
 
     from multiadvisor.envs.adapter import Adapter
+    from multiadvisor.envs.spaces import Bins
 
 
 BY_ADVISOR = {"weights": "weight", "gammas": "gamma", "alphas": "alpha"}
@@ -57,6 +57,9 @@ class Transition(NamedTuple):
     info: dict[str, Any]
 
 
+# t[2] would be the reward, where a number of an observation is meant
+Transition.__getitem__ = Transition.__getattr__ = no_part  # type: ignore[method-assign, attr-defined]
+
 REMAINDER = "remainder"
 """The reward of an advisor that gets the rest of the environment's reward."""
 
@@ -67,12 +70,14 @@ def nothing(transition: Transition) -> float:
 
 
 @dataclass(frozen=True)
-class Advisor:
+class Advisor(KnowsFields):
     """One advisor's part of the task.
 
     >>> Advisor("treasure", reward=0)
     Advisor('treasure', reward=0)
     """
+
+    kind: ClassVar[str] = "field of an advisor"
 
     name: str
     reward: int | str | Callable[[Transition], float] | None = None
@@ -126,7 +131,7 @@ class Outcome(NamedTuple):
     """One thing that may happen after an action."""
 
     probability: float
-    x: tuple[int, ...]
+    x: Any  # the next state: of a compiled world its integers, as a tuple
     reward: dict[int, float]  # by advisor, those that are not zero
     terminated: bool
 
@@ -174,7 +179,7 @@ class World:
     going: Callable[[Any, np.ndarray], bool] | None = None
     """Whether an episode can be in the state x, given the constants; None: in every one that `sizes` allows."""
     advises: Any = None
-    """Optionally `advises(constants, x, advisors, m, voice)`: sets voice [m] to 0 where an active advisor is silent."""
+    """Optionally `advises(constants, x, advisors, m, weight)`: sets weight [m] to 0 where an active one is silent."""
     outcomes: Callable[[Any, tuple[int, ...], int], Iterable[Outcome]] | None = None
     """`outcomes(constants, x, action)`: all that may happen, for the exact solver; None: nothing is random."""
     listing: Callable[[Any], Listing] | None = None
@@ -187,6 +192,9 @@ class World:
     what advisors are paid, which is the score, to what they learn from."""
     bounds: np.ndarray | None = None
     """The lowest and the highest reward of each advisor in one step [n, 2]; None: nobody knows."""
+    local_state: Any = None
+    """Optionally `local_state(constants, x, j)`: phi_j(x) of one active advisor, as `local_states` has it. A GPU asks
+    for many of them at once."""
 
     def checked(self, state: Any, task: str) -> np.ndarray:
         """A state from outside as x [size], or an error: the compiled functions themselves check nothing."""
@@ -286,8 +294,8 @@ class Task:
             _check_length(f"the name of an action of task {self.name!r}", name)
         check_advisors(self.advisors)
         for learned in (self.correction, self.arbitrator):
-            if learned is not None:
-                check_advisors([learned])
+            if learned is not None:  # in a compiled world it looks by a function of two arguments
+                check_advisors([learned if self.world is None else replace(learned, state=None)])
         if self.limit is not None and self.limit < 1:
             raise BadInput(f"limit is {self.limit}: an episode has at least 1 step")
         if len(self.actions) < 1:
@@ -396,18 +404,17 @@ class Task:
     def with_numbers(self, what: str, by_name: Mapping[str, float]) -> Task:
         """The same task with other `weights`, `gammas` or `alphas`, by advisor name or group."""
         if not isinstance(by_name, Mapping):
-            raise BadInput(f"{what} are {short(repr(by_name))}: give a number for each advisor or group, by name")
+            raise BadInput(
+                f"{what} are {short(repr(by_name))}: give numbers by advisor or group, {{{self.names[0]!r}: 1.0}}"
+            )
         field = BY_ADVISOR[what]
         groups = {advisor.group for advisor in self.advisors if advisor.group} | set(self.names)
-        for name, number in by_name.items():
+        for name in by_name:
             if name not in groups:
-                raise BadInput(
-                    f"no advisor or group is called {short(str(name))!r} in task {self.name!r}: "
-                    f"choose {_listed(self.advisors)}"
-                )
-            if isinstance(number, bool) or not isinstance(number, int | float | np.floating | np.integer):
-                raise BadInput(f"the {field} of {name!r} is {short(repr(number))}: give a number")
-        given = {name: float(number) for name, number in by_name.items()}
+                whole = ", or give it advisors, such as 'info:reward_*'" if self.names == ("reward",) else ""
+                known = f"choose {_listed(self.advisors)}{whole}"
+                raise BadInput(f"no advisor or group is called {short(str(name))!r} in task {self.name!r}: {known}")
+        given = {name: finite_number(f"the {field} of {name!r}", number) for name, number in by_name.items()}
         advisors = [
             replace(f, **{field: given.get(f.name, given.get(f.group, getattr(f, field)))}) for f in self.advisors
         ]
@@ -415,9 +422,10 @@ class Task:
         own = tuple(self.yardstick.tolist()) if what == "weights" else self.own_weights
         return replace(self, advisors=tuple(advisors), options=options, own_weights=own)
 
-    def with_weights(self, /, **weights: float) -> Task:
-        """The same task with other weights, by advisor name or group."""
-        return self.with_numbers("weights", weights)
+    def with_weights(self, given: Mapping[str, float] | None = None, /, **weights: float) -> Task:
+        """The same task with other weights, by advisor name or group, in a dictionary or as keywords."""
+        task = self if given is None else self.with_numbers("weights", given)
+        return task.with_numbers("weights", weights)
 
     def with_gammas(self, /, **gammas: float) -> Task:
         """The same task with other discounts, by advisor name or group."""
@@ -450,9 +458,7 @@ class Task:
         blocks: dict[tuple[str, Any], list[int]] = {}
         for j, advisor in enumerate(self.advisors):
             if advisor.states is None:
-                raise BadInput(
-                    f"advisor {advisor.name!r} of task {self.name!r} needs `states`, its number of local states"
-                )
+                raise BadInput(f"advisor {advisor.name!r} of task {self.name!r} needs a number of `states`")
             key = ("table", advisor.table) if advisor.table is not None else ("state", advisor.state)
             blocks.setdefault(key, []).append(j)
         offset, stride = np.zeros(self.n, np.int64), np.ones(self.n, np.int64)
@@ -480,36 +486,34 @@ class Task:
 
     @classmethod
     def from_gymnasium(
-        cls,
-        env: gymnasium.Env | str,
-        advisors: Sequence[Advisor | str] | str | None = None,
-        *,
-        name: str | None = None,
-        discretise: Callable[[Any], Hashable] | None = None,
-        correction: Advisor | None = None,
-        remainder: bool = False,
-        action_names: Sequence[str] | None = None,
-        arbitrator: Advisor | None = None,
-        **options: Any,
-    ) -> Task:
+        cls, env: gymnasium.Env | str, advisors: Mapping[str, Any] | Sequence[Advisor | str] | str | None = None, *,
+        name: str | None = None, discretise: Callable[[Any], Hashable] | None = None,
+        correction: Advisor | None = None, remainder: bool = False, action_names: Sequence[str] | None = None,
+        arbitrator: Advisor | None = None, components: Sequence[str] | None = None, bins: Bins | str | None = None,
+        max_episode_steps: int | None = None, wrappers: Sequence[Any] | None = None, **options: Any,
+    ) -> Task:  # fmt: skip
         """A task from any Gymnasium or MO-Gymnasium environment or its name; actions are a finite choice, or Box.
 
-        A name takes `options`: what the environment takes, `max_episode_steps` and `bins`. Without advisors, a vector
-        reward gets one advisor per component and a scalar one a single advisor; `advisors="info:reward_*"` gives one to
-        each such term in `info`, and `remainder=True` adds one for the remainder of the reward. Real-valued
-        observations need `discretise`, or a `state` function in each advisor; `correction` and `arbitrator` name what
-        these see, if that is not the whole observation; `action_names` are for reading. From then on the environment
-        belongs to the agent: play in another one, as your own step or reset would interrupt its episodes.
+        A name takes `options`: what the environment takes, `max_episode_steps` and `wrappers`, as pairs of a name and
+        its arguments. Without advisors, a vector reward gets one advisor per component, which `components` names, and a
+        scalar one a single advisor; `advisors="info:reward_*"` gives one to each such term in `info`, and
+        `remainder=True` adds one for the remainder of the reward. Tables need `bins` or `discretise` for real-valued
+        observations, or a `state` function in each advisor; `correction` and `arbitrator` name what these see, if that
+        is not the whole observation; `action_names` are for reading. From then on the environment belongs to the agent:
+        play in another one, as your own step or reset would interrupt its episodes.
 
         >>> import multiadvisor as mad
         >>> task = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Advisor("goal")], is_slippery=False)
         >>> mad.MultiAdvisor(task, gamma=0.9).learn(200, progress=False).steps
         200
         """
-        from multiadvisor.envs.action_names import with_action_names
         from multiadvisor.envs.gymnasium_tasks import task_from_gymnasium
+        from multiadvisor.envs.names import with_action_names
 
-        made = task_from_gymnasium(env, advisors, name, discretise, options, remainder)
+        for option, value in (("max_episode_steps", max_episode_steps), ("wrappers", wrappers)):
+            if value is not None:
+                options[option] = value
+        made = task_from_gymnasium(env, advisors, name, discretise, remainder, components, bins, options)
         return replace(with_action_names(made, action_names), correction=correction, arbitrator=arbitrator)
 
 
@@ -525,11 +529,8 @@ def _listed(advisors: Sequence[Advisor]) -> str:
     >>> _listed([Advisor(f"coin {k}", group="coins") for k in range(30)])
     'coins, coin 0, coin 1, coin 2, coin 3, coin 4, coin 5, coin 6, coin 7, coin 8, coin 9, coin 10 or 19 others'
     """
-    names = list(
-        dict.fromkeys(
-            [*(advisor.group for advisor in advisors if advisor.group), *(advisor.name for advisor in advisors)]
-        )
-    )
+    groups = [advisor.group for advisor in advisors if advisor.group]
+    names = list(dict.fromkeys([*groups, *(advisor.name for advisor in advisors)]))
     shown = [short(name, 40) for name in names[:12]]
     last = f"{len(names) - 12} others" if len(names) > 12 else shown.pop()
     return " or ".join([", ".join(shown), last] if shown else [last])
@@ -539,62 +540,57 @@ def check_advisors(advisors: Sequence[Advisor]) -> None:
     """Refuse advisors that contradict each other or themselves."""
     if not advisors:
         raise BadInput("a task needs at least one advisor")
-    names = [advisor.name for advisor in advisors]
-    for advisor in advisors:
-        for what in ("name", "table", "group"):
-            if not isinstance(text := getattr(advisor, what), str) and not (what == "table" and text is None):
-                raise BadInput(f"the {what} of advisor {advisor.name!r} is {short(repr(text))}: give a text")
-        for what in ("name", "table", "group", "reward", "state"):
-            _check_length(f"the {what} of advisor {short(advisor.name)!r}", getattr(advisor, what))
-        for what in ("active", "advises", "ended", "target"):
-            if (function := getattr(advisor, what)) is not None and not callable(function):
-                raise BadInput(f"`{what}` of advisor {advisor.name!r} is {short(repr(function))}: give a function")
-    if "" in names:
-        raise BadInput("an advisor has an empty name: give each advisor its own name")
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        raise BadInput(f"two advisors are called {twice[0]!r}: give each advisor its own name")
+    names: set[str] = set()
     tables: dict[str, Advisor] = {}
     for advisor in advisors:
-        if not isinstance(advisor.weight, numbers.Real) or not math.isfinite(advisor.weight):
+        _check_advisor(advisor)
+        if advisor.name in names:
+            raise BadInput(f"two advisors are called {advisor.name!r}: give each advisor its own name")
+        names.add(advisor.name)
+        first = advisor if advisor.table is None else tables.setdefault(advisor.table, advisor)
+        if first.states != advisor.states:
             raise BadInput(
-                f"the weight of advisor {advisor.name!r} is {short(repr(advisor.weight))}: give a finite number"
+                f"advisors {first.name!r} and {advisor.name!r} share the table {advisor.table!r} but have "
+                f"{first.states} and {advisor.states} local states: give both the same number"
             )
-        if abs(advisor.weight) > LARGEST_WEIGHT:
-            raise BadInput(
-                f"the weight of advisor {advisor.name!r} is {advisor.weight}: weighted sums would overflow, choose it "
-                f"between {-LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
-            )
-        if advisor.gamma is not None:
-            check_gamma(advisor.gamma, f"of advisor {advisor.name!r}")
-        if advisor.alpha is not None and not (isinstance(advisor.alpha, int | float) and 0.0 < advisor.alpha <= 1.0):
-            raise BadInput(
-                f"alpha of advisor {advisor.name!r} is {short(repr(advisor.alpha))}: choose it above 0 and at most 1"
-            )
-        if not (isinstance(advisor.mapped_alpha, int | float) and 0.0 < advisor.mapped_alpha <= 1.0):
-            raise BadInput(
-                f"mapped_alpha of advisor {advisor.name!r} is {short(repr(advisor.mapped_alpha))}: choose above 0, at "
-                f"most 1"
-            )
-        if advisor.planning is not None:
-            planning_named(advisor.planning)
-        if advisor.aggregation is not None:
-            aggregation_named(advisor.aggregation)
-        if advisor.states is not None and not (isinstance(advisor.states, numbers.Integral) and advisor.states >= 1):
-            raise BadInput(
-                f"advisor {advisor.name!r} has {short(repr(advisor.states))} local states: give at least 1, or None "
-                f"to count"
-            )
-        if advisor.table is not None:
-            first = tables.setdefault(advisor.table, advisor)
-            if first.states != advisor.states:
-                raise BadInput(
-                    f"advisors {first.name!r} and {advisor.name!r} share the table {advisor.table!r} but have "
-                    f"{first.states} and {advisor.states} local states: give both the same number"
-                )
 
 
-def check_gamma(gamma: float, whose: str = "") -> None:
-    """Refuse a discount factor outside [0, 1]."""
-    if not (isinstance(gamma, int | float | np.floating) and 0.0 <= gamma <= 1.0):
-        raise BadInput(f"gamma {whose + ' ' if whose else ''}is {short(repr(gamma))}: choose it between 0 and 1")
+def _is_rate(value: Any) -> bool:
+    return isinstance(value, int | float) and 0.0 < value <= 1.0
+
+
+_FUNCTION, _RATE = (callable, "give a function"), (_is_rate, "choose it above 0 and at most 1")
+_TEXT = (lambda value: isinstance(value, str), "give a text")
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "name": _TEXT, "table": _TEXT, "group": _TEXT, "active": _FUNCTION, "advises": _FUNCTION, "ended": _FUNCTION,
+    "target": _FUNCTION, "alpha": _RATE, "mapped_alpha": _RATE,
+    "states": (
+        lambda value: isinstance(value, numbers.Integral) and int(value) >= 1, "give at least 1, or None to count",
+    ),
+}  # fmt: skip
+"""What the fields of an advisor may be, if they are not None by default and left so, and what to do otherwise."""
+
+
+def _check_advisor(advisor: Advisor) -> None:
+    """Refuse one that contradicts itself."""
+    for name, (fits, way_out) in _FIELDS.items():
+        value = getattr(advisor, name)
+        if not (value is None and getattr(Advisor, name, "") is None) and not fits(value):
+            raise BadInput(f"the {name} of advisor {advisor.name!r} is {short(repr(value))}: {way_out}")
+    if not advisor.name:
+        raise BadInput("an advisor has an empty name: give each advisor its own name")
+    for name in ("reward", "state", "active", "advises", "ended"):
+        if callable(getattr(advisor, name)) and not takes_one(getattr(advisor, name)):
+            parts = f"transition t, with t.{', t.'.join(Transition._fields)}"
+            given = parts if name in ("reward", "ended") else "observation"
+            what = f"the {name} of advisor {short(advisor.name)!r} is a function of other arguments"
+            raise BadInput(f"{what}: it is given one, the {given}")
+    for name in ("name", "table", "group", "reward", "state"):
+        _check_length(f"the {name} of advisor {short(advisor.name)!r}", getattr(advisor, name))
+    number_between(f"the weight of advisor {advisor.name!r}", advisor.weight, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+    if advisor.gamma is not None:
+        number_between(f"the gamma of advisor {advisor.name!r}", advisor.gamma, 0, 1)
+    if advisor.planning is not None:
+        planning_named(advisor.planning)
+    if advisor.aggregation is not None:
+        aggregation_named(advisor.aggregation)

@@ -1,30 +1,28 @@
 """Who plans how, is heard how, and with which numbers: the flags of `train` and `check`, sweeps, and bad input."""
 
-import dataclasses
 import json
 from dataclasses import replace
 
-import gymnasium
 import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.cli import main
+from command_line import refused, typed
 from multiadvisor.errors import Caution
 from multiadvisor.runs.sweep_grid import parse_grid
 from multiadvisor.runs.training import RunConfig
+
+pytestmark = pytest.mark.slow
 
 SHORT = ["--steps", "300", "--eval-every", "300", "--eval-episodes", "2", "--json"]
 
 
 def ran(capsys, *words):
-    code = main([*words])
-    out, err = capsys.readouterr()
+    code, out, err = typed(capsys, *words)
     assert code == 0, err
     return json.loads(out), err
 
 
-@pytest.mark.slow
 def test_planning_and_aggregation_by_group(capsys, tmp_path):
     run = str(tmp_path / "run")
     result, err = ran(
@@ -61,7 +59,7 @@ def test_planning_and_aggregation_by_group(capsys, tmp_path):
         ("train pac-boy --planning sarsa --learner dqn", "the action taken next"),
         ("train pac-boy --alphas fruits=0.5 --learner dqn", "a network has one learning rate for all its advisors"),
         ("train pac-boy --gammas fruits=0.5 --learner linear", "linear Q-learning has one gamma for everything"),
-        ("train pac-boy --gammas fruits=1.5", "gamma of advisor 'fruit (0, 0)' is 1.5: choose it between 0 and 1"),
+        ("train pac-boy --gammas fruits=1.5", "gamma of advisor 'fruit (0, 0)' is 1.5: give a number between 0 and 1"),
         ("train pac-boy --gammas frogs=0.5", "no advisor or group is called 'frogs' in task 'pac-boy': choose ghosts, "
          "fruits, ghost 1, ghost 2, fruit (0, 0), "),
         ("train two-goal --weights reward_goal=0.5", "in task 'two-goal': choose goal 1 or goal 2"),
@@ -71,14 +69,9 @@ def test_planning_and_aggregation_by_group(capsys, tmp_path):
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line(words, line, capsys):
-    assert main(words.split()) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert line in err
+    refused(capsys, line, *words.split())
 
 
-@pytest.mark.slow
 def test_numbers_for_one_advisor_whose_name_has_a_comma(capsys):
     task = mad.make("pac-boy", gammas={"fruit (0, 10)": 0.25, "fruits": 0.75})
     assert {advisor.name: advisor.gamma for advisor in task.advisors}["fruit (0, 10)"] == 0.25
@@ -103,23 +96,19 @@ def test_a_sweep_has_them_as_axes_and_ranges():
     grid = parse_grid('task = "two-goal"\n[gammas]\n"goal 1" = [0.5, 0.9]\n[alphas]\n"goal 2" = 0.3')
     assert [run.labels for run in grid.runs()] == [{"gamma of goal 1": 0.5}, {"gamma of goal 1": 0.9}]
     assert grid.runs()[0].job.config["alphas"] == {"goal 2": 0.3}
-    assert (
-        parse_grid('task = "two-goal"\n[gammas]\n"goal 1" = {low = 0.1, high = 0.9}').ranges[0].label
-        == "gamma of goal 1"
-    )
+    [span] = parse_grid('task = "two-goal"\n[gammas]\n"goal 1" = {low = 0.1, high = 0.9}').ranges
+    assert span.label == "gamma of goal 1"
     with pytest.raises(mad.BadInput, match="no advisor or group is called 'goal 3'"):
         parse_grid('task = "two-goal"\n[gammas]\n"goal 3" = 0.5').check_tasks()
 
 
 # ---- a maximum is for wishes -----------------------------------------------------------------------------------------
-@pytest.mark.slow
 def test_a_maximum_over_fears_is_warned_of_once(capsys):
     _, err = ran(capsys, "train", "bridge", "--aggregation", "max", "--steps", "600", "--eval-every", "200", "--json",
                  "--epsilon", "1")  # fmt: skip
     assert err.count("aggregation 'max' is meant for rewards of at least 0, and advisor 'water' gets less") == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("aggregation", ["max", "water=p_norm:3"])
 def test_python_is_warned_too(aggregation):
     """By a world that gives the bounds of its rewards, at once; by another, when the episodes have shown it."""
@@ -145,8 +134,7 @@ def test_wishes_alone_are_not_warned_of(recwarn):
     assert not [one for one in recwarn if issubclass(one.category, Caution)]
 
 
-@pytest.mark.slow
-def test_a_check_names_it():
+def test_a_check_names_it(capsys):
     task = mad.make("bridge")
     assert mad.check_task(task).ok
     report = mad.check_task(task, aggregation="p_norm")
@@ -156,19 +144,9 @@ def test_a_check_names_it():
     assert "the reward is -1" in finding.message
     assert mad.check_task(task, aggregation="goal=max").ok
     assert mad.check_task(task.with_weights(water=-1.0), aggregation="max").ok
-
-
-@pytest.mark.slow
-def test_a_check_names_it_in_an_environment():
-    env = gymnasium.make("multiadvisor/mo-TwoGoal-v0")
-    task = mad.Task.from_gymnasium(env)
-    assert mad.check_task(task, aggregation="max", steps=200).ok
-    advisors = [dataclasses.replace(task.advisors[0], weight=-1.0), *task.advisors[1:]]
-    again = mad.Task.from_gymnasium(gymnasium.make("multiadvisor/mo-TwoGoal-v0"), advisors)
-    assert "fear-under-a-maximum" in mad.check_task(again, aggregation="max", steps=200).defects
-
-
-@pytest.mark.slow
-def test_the_command_checks_it(capsys):
-    assert main(["check", "bridge", "--aggregation", "max"]) == 1
-    assert "fear-under-a-maximum (water)" in capsys.readouterr().out
+    env = mad.Task.from_gymnasium("multiadvisor/mo-TwoGoal-v0")
+    assert mad.check_task(env, aggregation="max", steps=200).ok
+    turned = env.with_weights(**{env.names[0]: -1.0})
+    assert "fear-under-a-maximum" in mad.check_task(turned, aggregation="max", steps=200).defects
+    code, out, _ = typed(capsys, "check", "bridge", "--aggregation", "max")
+    assert (code, "fear-under-a-maximum (water)" in out) == (1, True)

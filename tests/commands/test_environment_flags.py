@@ -7,16 +7,10 @@ import sys
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.cli import main
+from command_line import refused, typed
 from multiadvisor.commands.parsing import named_value
 
 SHORT = ("--steps", 100, "--eval-every", 100, "--eval-episodes", 2)
-
-
-def run(capsys, *arguments):
-    code = main([str(argument) for argument in arguments])
-    out, error = capsys.readouterr()
-    return code, out, error
 
 
 def made(folder):
@@ -28,13 +22,13 @@ def test_options_reach_the_environment_and_the_checkpoint(capsys, tmp_path):
     long = ("--steps", 20_000, "--eval-every", 20_000, "--eval-episodes", 20, "--epsilon", 0.5)
     flags = ("--env-kwarg", "is_slippery=false", "--env-kwarg", "map_name=4x4", "--max-episode-steps", 30)
     line = ("train", "FrozenLake-v1", *flags, *long, "--out", tmp_path / "a", "--json")
-    code, out, error = run(capsys, *line)
+    code, out, error = typed(capsys, *line)
     assert (code, error) == (0, "")
     assert json.loads(out)["evaluations"][0]["score"] == 1.0
     assert made(tmp_path / "a") == {"is_slippery": False, "max_episode_steps": 30}
-    assert json.loads(run(capsys, "evaluate", tmp_path / "a", "--json")[1])["score"] == 1.0
-    assert "is_slippery was False" in run(capsys, *line[:2], *line[6:], "--resume")[2]
-    assert run(capsys, *line, "--resume")[0] == 0
+    assert json.loads(typed(capsys, "evaluate", tmp_path / "a", "--json")[1])["score"] == 1.0
+    assert "is_slippery was False" in typed(capsys, *line[:2], *line[6:], "--resume")[2]
+    assert typed(capsys, *line, "--resume")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -56,23 +50,23 @@ def test_bins_make_a_table_of_real_numbers(capsys, tmp_path):
         ("CartPole-v1", "2,-3:3:4,2,-3:3:4", None),
     ):
         folder = tmp_path / name
-        assert run(capsys, "train", f"{name}", "--bins", bins, *SHORT, "--out", folder)[0] == 0
+        assert typed(capsys, "train", f"{name}", "--bins", bins, *SHORT, "--out", folder)[0] == 0
         assert kept is None or made(folder)["bins"] == kept
-        assert run(capsys, "evaluate", folder, "--episodes", 1)[0] == 0
+        assert typed(capsys, "evaluate", folder, "--episodes", 1)[0] == 0
     assert mad.load(tmp_path / "CartPole-v1").task.adapter.rows == 64
-    assert run(capsys, "check", "MountainCar-v0", "--bins", "9,7", "--steps", 300)[0] == 0
+    assert typed(capsys, "check", "MountainCar-v0", "--bins", "9,7", "--steps", 300)[0] == 0
 
 
 def test_an_episode_without_a_limit_gets_one_and_that_is_said(capsys, tmp_path):
     """A greedy player that has learned next to nothing walks into the wall for ever."""
     line = ("train", "CliffWalking-v1", "--steps", 20, "--eval-every", 20, "--eval-episodes", 1, "--json")
-    code, out, error = run(capsys, *line, "--out", tmp_path / "a")
+    code, out, error = typed(capsys, *line, "--out", tmp_path / "a")
     assert code == 0
     assert json.loads(out)["evaluations"][0]["length"] == 10_000
     [said] = error.splitlines()
     assert "has no step limit of its own: episodes are cut off after 10,000 steps" in said
-    assert run(capsys, "evaluate", tmp_path / "a", "--episodes", 1)[2] == "", "a run says it once"
-    code, out, error = run(capsys, *line, "--max-episode-steps", 50)
+    assert typed(capsys, "evaluate", tmp_path / "a", "--episodes", 1)[2] == "", "a run says it once"
+    code, out, error = typed(capsys, *line, "--max-episode-steps", 50)
     assert (code, error) == (0, "")
     assert json.loads(out)["evaluations"][0]["length"] == 50
     for name in ("FrozenLake-v1", "multiadvisor/mo-TwoGoal-v0"):  # these have limits
@@ -101,22 +95,14 @@ def test_an_episode_without_a_limit_gets_one_and_that_is_said(capsys, tmp_path):
         ("train MountainCar-v0 --bins 3,0", "in 0 bins"),
         ("train CartPole-v1 --bins 2,2,2,2", "number 1 of the observation has no range of its own"),
         ("train FrozenLake-v1 --env-kwarg advisors=3", "advisors are 3"),
-        ("train FrozenLake-v1 --env-kwarg wrappers=[3]", "the wrapper 3 cannot be put on"),
+        ("train FrozenLake-v1 --env-kwarg wrappers=[3]", "the wrapper 3 is no pair such as"),
         ('train FrozenLake-v1 --env-kwarg wrappers=[["RecordVideo",{}]]', "unknown wrapper 'RecordVideo'"),
-        (
-            'train FrozenLake-v1 --env-kwarg advisors=[{"name":"x","rewart":1}]',
-            "unknown field of the advisor 'x'",
-        ),
-        (
-            'train FrozenLake-v1 --env-kwarg advisors=[{"name":"x","state":{"a":1}}]',
-            "the state of advisor 'x'",
-        ),
+        ('train FrozenLake-v1 --env-kwarg advisors=[{"name":"x","rewart":1}]', "unknown field of an advisor 'rewart'"),
+        ('train FrozenLake-v1 --env-kwarg advisors=[{"name":"x","state":{"a":1}}]', "the state of advisor 'x'"),
     ],
 )
 def test_bad_input_is_one_line(capsys, line, words):
-    code, out, error = run(capsys, *line.split())
-    assert (code, out, len(error.splitlines())) == (2, "", 1)
-    assert words in error
+    refused(capsys, words, *line.split())
 
 
 # ---- modules ---------------------------------------------------------------------------------------------------------
@@ -150,6 +136,5 @@ def test_what_the_user_names_is_imported_and_nothing_else(tmp_path):
         assert (done.returncode, ran.exists()) == (2, False)
         done = command(*reading, "--task", TASK)
         assert (done.returncode, ran.exists()) == (0, True), done.stderr
-    assert (
-        command("train", TASK, *SHORT, "--env-kwarg", "is_slippery=false", "--out", "run", "--resume").returncode == 0
-    )
+    line = ("train", TASK, *SHORT, "--env-kwarg", "is_slippery=false", "--out", "run", "--resume")
+    assert command(*line).returncode == 0

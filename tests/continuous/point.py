@@ -12,9 +12,9 @@ class Point(gymnasium.Env):
     or ends by itself after 5 of them where it began on the left.
     """
 
-    def __init__(self, forgets=None, low=-2.0, high=2.0):
-        self.action_space = spaces.Box(low, high, (1,), np.float32)
-        self.observation_space, self.forgets = spaces.Box(-1, 1, (1,), np.float64), forgets
+    def __init__(self):
+        self.action_space = spaces.Box(-2.0, 2.0, (1,), np.float32)
+        self.observation_space = spaces.Box(-1, 1, (1,), np.float64)
 
     def see(self):
         self.x = self.np_random.uniform(-1, 1, 1)
@@ -32,10 +32,7 @@ class Point(gymnasium.Env):
         a, x = float(action[0]), float(self.x[0])
         info = {"reward_near": -((a - x) ** 2), "reward_cheap": -(a**2)}
         self.elapsed += 1
-        total = sum(info.values())
-        if self.elapsed == self.forgets:
-            del info["reward_cheap"]
-        return self.see(), total, self.short and self.elapsed == 5, self.elapsed == 8, info
+        return self.see(), sum(info.values()), self.short and self.elapsed == 5, self.elapsed == 8, info
 
 
 gymnasium.register("tests/Point-v0", Point)

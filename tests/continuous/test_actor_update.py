@@ -5,7 +5,6 @@ import pytest
 
 from multiadvisor.learners.dqn.backend import jax, jnp
 from multiadvisor.learners.sac.actor_critic import explored, forward, initial, means, sampled, slopes
-from multiadvisor.learners.sac.packing import layout_of
 from multiadvisor.learners.sac.sac_update import Task, decomposed, plain, targets
 from multiadvisor.learners.sac.transition_buffer import Columns, Memory
 
@@ -22,11 +21,9 @@ def constant(*outputs):
 
 def row(reward, terminated, columns=COLUMNS, **more):
     found = np.zeros((1, columns.width), np.float32)
-    columns.reward(found)[...] = reward
-    columns.terminated(found)[...] = terminated
-    for name, value in more.items():
-        getattr(columns, name)(found)[...] = value
-    return jnp.asarray(found)
+    for name, value in {"reward": reward, "terminated": terminated, **more}.items():
+        getattr(columns.split(found), name)[...] = value
+    return columns.split(jnp.asarray(found))
 
 
 @pytest.mark.slow
@@ -49,60 +46,42 @@ def test_slopes_are_the_derivatives():
 
 
 def test_the_plain_target_is_soft_actor_critics():
-    heads = plain(COLUMNS, row([3.0, 1.0], 0.0), TASK)
+    heads = plain(row([3.0, 1.0], 0.0), TASK)
     twins = constant(7.0), constant(4.0)
     found = targets(twins, heads, jnp.zeros((1, 3)), jnp.zeros((1, 2)), jnp.array([0.5]))
     assert np.allclose(found, [[2 * 3 - 1 + 0.9 * (4.0 + 0.5)]])
-    ended = plain(COLUMNS, row([3.0, 1.0], 1.0), TASK)
+    ended = plain(row([3.0, 1.0], 1.0), TASK)
     assert targets(twins, ended, jnp.zeros((1, 3)), jnp.zeros((1, 2)), jnp.array([0.5])).tolist() == [[5.0]]
 
 
 def test_all_heads_follow_the_twin_whose_weighted_sum_is_lower():
     """Here 2 q_0 - q_1 + q_entropy is 5 for the first twin and 4 for the second, though its q_0 is higher."""
-    heads = decomposed(COLUMNS, row([3.0, 1.0], 0.0), TASK)
+    heads = decomposed(row([3.0, 1.0], 0.0), TASK)
     twins = constant(1.0, 2.0, 5.0), constant(2.0, 1.0, 1.0)
     found = targets(twins, heads, jnp.zeros((1, 3)), jnp.zeros((1, 2)), jnp.array([0.5]))
     assert np.allclose(found, [[3 + 0.9 * 2, 1 + 0.5 * 1, 0.9 * (1 + 0.5)]])
-    ended = decomposed(COLUMNS, row([3.0, 1.0], 1.0), TASK)
+    ended = decomposed(row([3.0, 1.0], 1.0), TASK)
     assert targets(twins, ended, jnp.zeros((1, 3)), jnp.zeros((1, 2)), jnp.array([0.5])).tolist() == [[3.0, 1.0, 0.0]]
 
 
 def test_own_ends_and_inactive_advisors_are_left_out():
     columns = Columns(3, 2, 2, ends=True, activity=True)
-    rows = row([3.0, 1.0], 0.0, columns, ended=[1.0, 0.0], active=[1.0, 0.0], next_active=[1.0, 1.0])
-    heads = decomposed(columns, rows, TASK)
+    batch = row([3.0, 1.0], 0.0, columns, ended=[1.0, 0.0], active=[1.0, 0.0], next_active=[1.0, 1.0])
+    heads = decomposed(batch, TASK)
     assert np.allclose(heads.discount, [[0.0, 0.5, 0.9]])
     assert heads.active.tolist() == [[1.0, 0.0, 1.0]]
     assert heads.mix.tolist() == [[2.0, 0.0, 1.0]]
     assert heads.next_mix.tolist() == [[2.0, -1.0, 1.0]]
-    assert plain(columns, rows, TASK).reward.tolist() == [[6.0]]
+    assert plain(batch, TASK).reward.tolist() == [[6.0]]
 
 
 def test_rows_have_everything_in_its_place_and_a_ring_keeps_the_newest():
     columns = Columns(3, 2, 2, ends=True, activity=True)
-    parts = ("observation", "next_observation", "action", "reward", "terminated", "ended", "active", "next_active")
     whole = np.arange(columns.width)
-    assert np.concatenate([getattr(columns, part)(whole) for part in parts]).tolist() == whole.tolist()
+    assert [len(part) for part in columns.split(whole)] == [3, 3, 2, 2, 1, 2, 2, 2]
+    assert np.concatenate(columns.split(whole)).tolist() == whole.tolist()
     memory = Memory(COLUMNS, 1, 4)
     for k in range(3):
         memory.add(np.full((1, 2, COLUMNS.width), k, np.float32))
     assert (memory.seen, memory.filled) == (6, 4)
     assert memory.rows(np.array([[0, 1, 2, 3]]))[0, :, 0].tolist() == [2, 2, 1, 1]
-
-
-def test_a_packed_state_is_unpacked_as_it_was():
-    for axes in (0, 1):
-        front = (2,) * axes
-        tree = {
-            "weight": DRAW.normal(size=(*front, 3, 4)),
-            "bias": DRAW.normal(size=(*front, 4)),
-            "count": np.zeros(front),
-        }
-        tree = {name: np.asarray(7 * leaf, np.int32 if name == "count" else np.float32) for name, leaf in tree.items()}
-        tree["long"] = np.ones((*front, 2_000), np.float32)
-        layout = layout_of(tree, axes)
-        packed = layout.pack(tree, axes)
-        assert (len(packed.large), packed.small.shape, packed.counts.shape) == (2, (*front, 4), (*front, 1))
-        again = layout.unpack(packed)
-        assert all((again[name] == leaf).all() and again[name].dtype == leaf.dtype for name, leaf in tree.items())
-        assert layout_of(again, axes) is layout  # or every agent would be compiled for

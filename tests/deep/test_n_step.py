@@ -9,7 +9,6 @@ from gymnasium import spaces
 import multiadvisor as mad
 from multiadvisor.learners.dqn.backend import jax
 from multiadvisor.learners.dqn.dqn_update import losses
-from multiadvisor.learners.dqn.network import plain
 
 
 class Diary(gymnasium.Env):
@@ -108,17 +107,9 @@ def test_targets_are_those_of_a_plain_loop(case, planning, double, steps):
     env, advisors, envs = CASES[case]()
     task = mad.Task.from_gymnasium(env, advisors)
     deep = mad.DQN(
-        hidden=(7,),
-        n_step=steps,
-        batch_size=64,
-        learning_starts=150,
-        updates_at_once=2,
-        train_freq=2,
-        buffer_size=170,
-        n_envs=envs,
-        double=double,
-        loss="squared",
-    )
+        hidden=(7,), n_step=steps, batch_size=64, learning_starts=150, updates_at_once=2, train_freq=2, buffer_size=170,
+        n_envs=envs, double=double, loss="squared",
+    )  # fmt: skip
     agent = mad.MultiAdvisor(task, planning=planning, gamma=0.7, learner=deep, seed=steps)
     learner, tried = agent._learner, np.zeros(5, int)
     update, weights = learner._update, np.array([advisor.weight for advisor in advisors])
@@ -148,12 +139,12 @@ def test_targets_are_those_of_a_plain_loop(case, planning, double, steps):
         return update(state, batch, rates)
 
     learner._update = watched
-    agent.learn(260, progress=False)
+    agent.learn(260)
     assert tried.min() > 10, "too little was tried"
 
 
 def advice(state, batch, double):
     """The learning network's advice here, who judges what follows, and what that is worth: [B, n, A] each."""
-    learning, target = (plain(jax.tree.map(np.array, each)) for each in (state.network, state.target))
+    learning, target = (jax.tree.map(np.array, each) for each in (state.network, state.target))
     here, ahead = (part.astype(np.float32) for part in (batch.observation, batch.next_observation))
     return [part[0] for part in (learning(here), (learning if double else target)(ahead), target(ahead))]

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from multiadvisor.core.aggregator import Team, aggregator_of
 from multiadvisor.core.rng import TRAINING, stream_key
-from multiadvisor.errors import BadInput
 from multiadvisor.learners.dqn.replay import DONE, FILLED, SCORE_SUM, STEPS, Chooser, Replay, StepBatch, add
 from multiadvisor.task import Advisor
 
@@ -30,7 +29,7 @@ class Story:
         self.rows = [[] for _ in range(count)]  # dicts
         self.waiting = [False] * count
         actives = self.actives(None)
-        self.replay.open(
+        self.replay.begin(
             np.array([self.new(i, "newest", actives[i]) for i in range(count)], np.float32), self.shown(actives)
         )
 
@@ -87,7 +86,7 @@ class Story:
                 rows.pop()
         self.waiting = [False] * count
         actives = self.actives(None)
-        self.replay.begin_again(
+        self.replay.begin(
             np.array([self.new(i, "newest", actives[i]) for i in range(count)], np.float32), self.shown(actives)
         )
 
@@ -250,7 +249,7 @@ def test_a_checkpoint_holds_it_all(dtype, high, steps):
     def some():
         return generator.integers(0, high, (2, 9)).astype(dtype)
 
-    replay.open(some(), np.ones((2, N), np.uint8))
+    replay.begin(some(), np.ones((2, N), np.uint8))
     for _ in range(steps):
         over = generator.random(2) < 0.3
         everybody = np.ones((2, N), np.uint8)
@@ -271,36 +270,14 @@ def test_a_checkpoint_holds_it_all(dtype, high, steps):
         assert first.tobytes() == second.tobytes()
 
 
-def test_a_memory_that_cannot_be_is_refused():
-    story = Story()
-    plain_step(story)
-    good = {name: array.copy() for name, array in story.replay.tensors().items()}
-    far, negative, wrong = good["replay_clock"].copy(), good["replay_clock"].copy(), good["kind"].copy()
-    far[0, 0], negative[0, 1], wrong[0, 0] = 10_000, -1, 9
-    lacking = {name: array for name, array in good.items() if name != "reward"}
-    wide, deep = good["reward"].astype(np.float64), good["action"][:, :, None]
-    for change in (
-        {"replay_clock": far},
-        {"replay_clock": negative},
-        {"kind": wrong},
-        {"reward": wide},
-        {"action": deep},
-    ):
-        with pytest.raises(BadInput, match=r"made for another|out of range"):
-            Story().replay.restore({**good, **change}, 4, waits=False)
-    with pytest.raises(BadInput, match="reward"):
-        Story().replay.restore(lacking, 4, waits=False)
-
-
 # ---- acting ----------------------------------------------------------------------------------------------------------
 def chosen(advice, weights, active, epsilon=0.0, step=0):
     keys = np.array([stream_key(7, TRAINING, i) for i in range(len(advice))], np.uint64)
-    clock, actions = np.zeros((len(advice), 3), np.int64), np.zeros(len(advice), np.int64)
+    clock = np.zeros((len(advice), 3), np.int64)
     clock[:, STEPS] = step
     advisors = tuple(Advisor(f"j{j}") for j in range(len(weights)))
     choose = Chooser(aggregator_of(Team("task", advisors), "sum"), np.array(weights), advice.shape[2])
-    choose(advice.astype(np.float32), np.array(active, np.uint8), keys, clock, epsilon, actions)
-    return actions
+    return choose(advice.astype(np.float32), np.array(active, np.uint8), keys, clock, epsilon)
 
 
 def test_the_weighted_sum_of_those_who_have_a_say_decides():

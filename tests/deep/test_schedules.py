@@ -8,20 +8,14 @@ from gymnasium.envs.classic_control import CartPoleEnv, PendulumEnv
 import multiadvisor as mad
 from multiadvisor.cli import main
 from multiadvisor.core.schedules import SCHEDULES
-from multiadvisor.errors import BadInput
 from multiadvisor.learners.dqn.backend import jax
 from multiadvisor.learners.sac.sac_settings import SAC
 from multiadvisor.settings import Settings
 
 HALF_WAY = {"constant": 0.1, "linear": 0.45, "cosine": 0.45, "exponential": np.sqrt(0.08)}
 FEW = {
-    "hidden": (4,),
-    "batch_size": 8,
-    "buffer_size": 100,
-    "learning_starts": 16,
-    "train_freq": 2,
-    "updates_at_once": 4,
-}
+    "hidden": (4,), "batch_size": 8, "buffer_size": 100, "learning_starts": 16, "train_freq": 2, "updates_at_once": 4,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -52,7 +46,8 @@ def learning(env, **how):
 
 def networks(agent):
     state = agent._learner.state
-    part = state.network if hasattr(state, "network") else (state.actor.networks, state.critic.networks)
+    control = getattr(state, "control", None)
+    part = state.network if control is None else (control.actor.networks, control.critic.learned.networks)
     return [np.asarray(leaf).copy() for leaf in jax.tree.leaves(part)]
 
 
@@ -60,13 +55,13 @@ def networks(agent):
 @pytest.mark.parametrize("env", [CartPoleEnv, PendulumEnv])
 def test_a_learning_rate_of_0_at_the_end_leaves_the_network_alone(env, tmp_path):
     agent = learning(env(), lr_schedule="linear", lr_steps=40, learning_rate=0.01)
-    agent.learn(32, progress=False).save(tmp_path / "a")
+    agent.learn(32).save(tmp_path / "a")
     halfway = networks(agent)
-    ended = networks(agent.learn(16, progress=False))
+    ended = networks(agent.learn(16))
     assert any((a != b).any() for a, b in zip(halfway, ended, strict=True))
-    after = networks(agent.learn(40, progress=False))
+    after = networks(agent.learn(40))
     assert all((a == b).all() for a, b in zip(ended, after, strict=True))
-    again = mad.load(tmp_path / "a", mad.Task.from_gymnasium(env())).learn(16, progress=False)
+    again = mad.load(tmp_path / "a", mad.Task.from_gymnasium(env())).learn(16)
     assert all((a == b).all() for a, b in zip(networks(again), ended, strict=True))
 
 
@@ -78,23 +73,12 @@ def test_random_actions_until_the_first_update():
     for random_start, epsilon in ((True, 0.0), (False, 0.0), (False, 1.0)):
         agent = learning(CartPoleEnv(), random_start=random_start, **own)
         agent._learner.settings = Settings(epsilon=epsilon, seed=3, learner=agent.settings.learner)
-        agent.learn(40, progress=False)
-        taken.append(agent._learner.replay.action[0])
-        assert agent._learner._epsilon() == epsilon
+        agent.learn(40)
+        taken.append(agent._learner.memory.action[0])
+        assert agent._learner.epsilon_now() == epsilon
     started, greedy, random = taken
     assert (started[:24] == random[:24]).all()  # 16 steps, and those of the first four updates
     assert (started[:24] != greedy[:24]).any()
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [({"lr_schedule": "lineer"}, "linear"), ({"lr_schedule": "exponential"}, "lr_end is 0"),
-     ({"epsilon_schedule": "exponential", "epsilon_start": 0.0}, "epsilon_start is 0"),
-     ({"lr_steps": -1}, "lr_steps is -1"), ({"random_start": 1}, "give true or false")],
-)  # fmt: skip
-def test_what_makes_no_schedule_is_refused(given, message):
-    with pytest.raises(BadInput, match=message):
-        mad.DQN(**given)
 
 
 def test_an_epsilon_of_0_is_never_reached_by_a_factor(capsys):

@@ -13,6 +13,8 @@ from multiadvisor.learners.dqn.backend import jax, jnp
 from multiadvisor.learners.dqn.dqn_update import Batch, Rules, bootstrap, clipped, losses, make_update
 from multiadvisor.learners.dqn.network import Layer, Network, initial, plan_networks
 
+pytestmark = pytest.mark.slow
+
 # Two advisors, three actions. With weights (1, 1) action 0 has 5, action 1 has 4, action 2 has 6.
 JUDGE = np.array([[5.0, 1.0, 2.0], [0.0, 3.0, 4.0]], np.float32)
 VALUE = np.array([[10.0, 20.0, 30.0], [40.0, 50.0, 60.0]], np.float32)
@@ -29,7 +31,6 @@ def expected(planning, weights, judge, value, active=ALL):
     return np.asarray(bootstrap(rules(planning, weights), judge, value, jnp.asarray(active)))
 
 
-@pytest.mark.slow
 def test_the_target_networks_own_advice():
     alone = jnp.asarray(JUDGE)
     assert expected(egocentric, [1, 1], alone, alone).tolist() == [5.0, 4.0]
@@ -79,7 +80,6 @@ NOW = [[[1.0, 0.0, 0.0], [0.0, 0.0, 2.0]], JUDGE.tolist()]  # advice in the stat
 OLD = [[[0.0] * 3] * 2, VALUE.tolist()]  # and the target network's
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("planning", "double", "follows"),
     [("egocentric", False, [30, 60]), ("egocentric", True, [10, 60]), ("agnostic", False, [20, 50]),
@@ -95,7 +95,6 @@ def test_squared_losses_by_hand(planning, double, follows):
     np.testing.assert_allclose(got, [[first, second]], rtol=1e-5)
 
 
-@pytest.mark.slow
 def test_weights_and_activity_decide_who_is_followed():
     for weights, next_active, follows in (([1, 1], [1, 1], 2), ([1, 1], [1, 0], 0), ([-2, 1], [1, 1], 1)):
         batch = batch_of([0], [1], [[0, 0]], [[1, 1]], [1], next_active=[next_active])
@@ -109,14 +108,12 @@ def test_those_without_a_say_do_not_learn():
     np.testing.assert_allclose(got, [[(1 - 9) ** 2 / 2, 0]], rtol=1e-6)
 
 
-@pytest.mark.slow
 def test_huber_is_half_the_square_near_zero_and_a_line_beyond_one():
     batch = batch_of([0, 0], [0, 2], [[0.5, 0], [4, 2.25]], [[0, 0], [0, 0]], [1, 1])  # errors .5, -4 and 0, -.25
     got = some_losses(table_network(NOW), table_network(OLD), batch, [1, 1], egocentric, False, True)
     np.testing.assert_allclose(got, [[(0.125 + 3.5) / 2, 0.03125 / 2]], rtol=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("planning", ["egocentric", "agnostic", "empathic"])
 @pytest.mark.parametrize("double", [False, True])
 def test_gradients_by_finite_differences(planning, double):
@@ -166,7 +163,6 @@ def test_gradients_by_finite_differences(planning, double):
         np.testing.assert_allclose(slope[place], (sides[0] - sides[1]) / 2e-3, rtol=2e-2, atol=1e-4)
 
 
-@pytest.mark.slow
 @hypothesis_settings(max_examples=25)
 @given(seed=st.integers(0, 10_000), double=st.booleans())
 def test_with_one_advisor_egocentric_and_empathic_are_dqn(seed, double):
@@ -202,7 +198,6 @@ def equal(first, second):
     return all(a.tobytes() == b.tobytes() for a, b in zip(first, second, strict=True))
 
 
-@pytest.mark.slow
 def test_first_steps_of_adam_and_the_target_by_hand():
     """Adam's first step is the learning rate times the gradient's sign; the target is copied at every third update."""
     deep = mad.DQN(learning_rate=0.01, target_update_interval=3, clip_norm=0.0, loss="squared", double=False)
@@ -234,7 +229,6 @@ def test_first_steps_of_adam_and_the_target_by_hand():
     assert 6 * 64 < float(total[0, 0]) < 7 * 64
 
 
-@pytest.mark.slow
 def test_runs_do_not_disturb_each_other():
     """A run whose gradient is not finite leaves the others alone."""
     deep = mad.DQN(learning_rate=0.01, hidden=(4,))

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from multiadvisor.cli import main
-from multiadvisor.studies.continuous_report import figures, findings, fits_of, late
-from multiadvisor.studies.continuous_study import Run, results, task_of
 from multiadvisor.studies.reproduction import reproduce
 from multiadvisor.studies.study import Evidence, Plan
+from studies.continuous import figures, findings, fits_of, late
+from studies.continuous_runs import Run, results, task_of
 
 SEEDS = [0, 1, 2, 3, 4]
 
@@ -88,6 +88,9 @@ def test_a_critic_kept_that_is_better_is_seen():
         ways |= {f"critic anew, {when}": [anew] * 5, f"critic kept, {when}": [kept] * 5}
     found = held([{**made("reweight", 0.0), **ways, "kind": "reweight"}])
     assert found == {"E-anew-after-10": True, "E-anew-after-20": False, "E-going-on": True, "E-scratch": False}
+    other = {**ways, "policy as it was": [9.0] * 5, "from scratch, after 20": [1.0] * 5}
+    found = held([{**made("reweight", 0.0), **other, "kind": "reweight"}])
+    assert (found["E-going-on"], found["E-scratch"]) == (False, True)
 
 
 def test_the_rest_of_the_pendulums_reward_is_the_cost_of_torque():
@@ -146,7 +149,7 @@ def test_the_documents_say_what_the_runs_say(tmp_path):
     reproduce(Plan.of("continuous"), tmp_path / "out", given=documents / "continuous-study.json")
     parts = (tmp_path / "out" / "report.md").read_text("utf-8").split("\n\n")
     tables = [part for part in parts if part.startswith("|")]
-    text = (documents / "continuous-actions.md").read_text("utf-8")
+    text = (documents / "continuous-study.md").read_text("utf-8")
     assert len(tables) == 2
     assert all(table in text for table in tables)
 

@@ -9,10 +9,12 @@ import pytest
 
 import multiadvisor.studies
 from multiadvisor.commands.reproduce import run
+from multiadvisor.core import checkout
 from multiadvisor.errors import BadInput
-from multiadvisor.runs.jobs import KINDS, Job, lease_of, perform
+from multiadvisor.runs.jobs import KINDS, Job, kind_named, perform
 from multiadvisor.studies.paper.episode_study import described
 from multiadvisor.studies.study import Plan, chosen
+from refusal import refused
 
 MINE = """
 from multiadvisor.studies.study import Figure, Study
@@ -48,6 +50,12 @@ def dropped(tmp_path, monkeypatch):
     del multiadvisor.studies.dice
 
 
+def test_what_is_not_in_the_installed_package_is_said_to_be_in_the_repository(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkout, "_HOME", tmp_path)
+    refused("unknown study 'beyond'.* more are in the repository: run it from a checkout", chosen, "beyond")
+    assert [study.name for study in chosen("hra")] == ["hra"]
+
+
 def test_a_study_that_lies_there_is_listed_and_its_jobs_are_done(dropped, capsys):
     with pytest.raises(SystemExit):
         run(["--help"])
@@ -57,7 +65,7 @@ def test_a_study_that_lies_there_is_listed_and_its_jobs_are_done(dropped, capsys
     assert [perform(job.kind, job.config, None, lambda fraction: None) for job in study.jobs(plan)] == [
         {"sum": 2}, {"sum": 3}
     ]  # fmt: skip
-    assert lease_of("dice") == 30.0
+    assert kind_named("dice").lease == 30.0
 
 
 def test_a_worker_finds_a_kind_by_its_name_alone(dropped):
@@ -75,8 +83,7 @@ def test_its_report_is_written(dropped, tmp_path):
 def test_without_it_the_name_is_unknown(capsys):
     with pytest.raises((SystemExit, BadInput)):
         run(["dice"])
-    with pytest.raises(BadInput, match="unknown kind of job 'dice'"):
-        Job("dice", {})
+    refused("unknown kind of job 'dice'", Job, "dice", {})
 
 
 def test_two_studies_cannot_share_a_kind(dropped):

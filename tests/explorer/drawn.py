@@ -1,7 +1,5 @@
 """A small environment that draws itself: a walk along a line, with two terms of reward."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium
@@ -11,7 +9,7 @@ import multiadvisor as mad
 
 CELLS = 6
 COLOURS = np.array([[40 * k, 200 - 30 * k, 90] for k in range(CELLS)], np.uint8)
-drawn: list[int] = []
+drawn = []
 """The instances that were asked to draw themselves."""
 
 
@@ -22,17 +20,17 @@ class Line(gymnasium.Env[Any, Any]):
     observation_names = ("cell",)
     action_names = ("back", "on")
 
-    def __init__(self, render_mode: str | None = None, noise: int = 0, slips: bool = False) -> None:
+    def __init__(self, render_mode=None, noise=0, slips=False):
         self.render_mode, self.noise, self.slips = render_mode, noise, slips
         self.observation_space, self.action_space = gymnasium.spaces.Discrete(CELLS), gymnasium.spaces.Discrete(2)
         self.cell = 1
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.cell = 1
         return self.cell, {}
 
-    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+    def step(self, action):
         chance = np.random.default_rng() if self.slips else self.np_random
         right = action == 1 and chance.random() < (0.5 if self.slips else 0.9)
         self.cell = min(max(self.cell + (1 if right else -1), 0), CELLS - 1)
@@ -40,7 +38,7 @@ class Line(gymnasium.Env[Any, Any]):
         terms = {"time": -1.0, "goal": 10.0 if arrived else 0.0}
         return self.cell, sum(terms.values()), arrived, False, terms
 
-    def render(self) -> Any:
+    def render(self):
         drawn.append(id(self))
         if self.render_mode == "ansi":
             return "".join(f"\x1b[41m{k}\x1b[0m" if k == self.cell else "." for k in range(CELLS))
@@ -53,11 +51,11 @@ class Line(gymnasium.Env[Any, Any]):
 gymnasium.register("drawn/Line-v0", Line, max_episode_steps=40)
 
 
-def line(**options: Any) -> mad.Task:
+def line(**options):
     """The task: an advisor for each term."""
     return mad.Task.from_gymnasium(gymnasium.make("drawn/Line-v0", **options), advisors="info:time,info:goal")
 
 
-def walker(**options: Any) -> mad.MultiAdvisor:
+def walker(**options):
     """Trained until it walks to the end."""
     return mad.MultiAdvisor(line(**options), gamma=0.9, seed=1).learn(2_000, progress=False)

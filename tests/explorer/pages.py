@@ -5,38 +5,40 @@ and that may come at any time. `DRAWING_DELAY=250 pytest tests/explorer` shows w
 so many milliseconds late.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time
-from collections.abc import Iterator
-from typing import Any
 
-from playwright.sync_api import Error
+from playwright.sync_api import Error, expect
 
-import multiadvisor as mad
-from multiadvisor.explorer.guards import GUARDS
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.server import Explorer, address, serving
 from patience import PATIENCE
 
 DRAWN = 'html[data-drawn]:not([data-drawn=""])'
+PHONE = {"width": 390, "height": 844}
 DELAY = int(os.environ.get("DRAWING_DELAY", "0"))
 
 
 class Site:
     """An explorer that is served, and what its tabs complained about."""
 
-    def __init__(self, browser: Any, explorer: Explorer, port: int) -> None:
+    def __init__(self, browser, explorer, port):
         self.browser, self.explorer, self.port = browser, explorer, port
-        self.complaints: list[str] = []
+        self.complaints = []
 
-    def address(self, fragment: str = "") -> str:
+    def run(self, number=0):
+        return list(self.explorer.library.entries.values())[number]
+
+    def recorded(self, number=0, episode=0):
+        """A trace, and which episode of it this one of a run is."""
+        return self.explorer.library.recorded(self.run(number).id, episode)
+
+    def address(self, fragment=""):
         return address(self.port, self.explorer.keys.ticket()) + (f"&{fragment}" if fragment else "")
 
     @contextlib.contextmanager
-    def tab(self, fragment: str = "", *, wait: bool = True, delay: int = DELAY, **context: Any) -> Iterator[Any]:
+    def tab(self, fragment="", *, wait=True, delay=DELAY, **context):
         """A fresh browser with one tab on this state of the page."""
         fresh = self.browser.new_context(**{"viewport": {"width": 1360, "height": 900}, **context})
         try:
@@ -53,7 +55,7 @@ class Site:
         finally:
             fresh.close()
 
-    def go(self, page: Any, fragment: str, *, loaded: bool = True) -> None:
+    def go(self, page, fragment, *, loaded=True):
         """Another state of the page, by its fragment alone; returns when it stands there, and nothing of the last one.
 
         Without `loaded` what is asked for may still be on its way, or may not exist.
@@ -63,11 +65,7 @@ class Site:
         still(page, loaded=loaded)
 
 
-def entry(served: Site, index: int) -> Any:
-    return list(served.explorer.library.entries.values())[index]
-
-
-def until(page: Any, expression: str, wanted: Any = True, argument: Any = None) -> None:
+def until(page, expression, wanted=True, argument=None):
     """Wait until an expression of the page has this value."""
     deadline = time.monotonic() + PATIENCE
     while (seen := _look(page, expression, argument)) != wanted:
@@ -75,7 +73,7 @@ def until(page: Any, expression: str, wanted: Any = True, argument: Any = None) 
         page.wait_for_timeout(20)
 
 
-def _look(page: Any, expression: str, argument: Any) -> Any:
+def _look(page, expression, argument):
     try:
         return page.evaluate(expression, argument)
     except Error as error:
@@ -84,9 +82,34 @@ def _look(page: Any, expression: str, argument: Any) -> Any:
         raise
 
 
-def still(page: Any, *, loaded: bool = True) -> None:
+def still(page, *, loaded=True):
     """Wait until the state of the page is drawn and nothing is about to be drawn again."""
     until(page, STILL, argument=loaded)
+
+
+def fits(page):
+    """Nothing sticks out of the window to the right."""
+    until(page, "document.documentElement.scrollWidth <= innerWidth")
+
+
+def no_barrier(page):
+    """Axe finds nothing."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def as_sentence(text):
+    """As the page writes it."""
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def answered(page):
+    """The first card has its answer, and the board is gone to."""
+    expect(page.locator("#drives .answer").first).to_be_attached()
+    still(page)
+    page.evaluate("document.querySelector('.columns.episode').scrollIntoView()")
 
 
 # every frame comes late, as on a machine that has other things to do
@@ -113,7 +136,7 @@ GO = """async (fragment) => {
 }"""
 
 
-def visit(page: Any, fragments: list[str], read: str) -> list[Any]:
+def visit(page, fragments, read):
     """What an expression says in each of these states; their runs must be loaded. No frame is waited for."""
     return page.evaluate(
         f"""async (fragments) => {{
@@ -132,16 +155,39 @@ def visit(page: Any, fragments: list[str], read: str) -> list[Any]:
     )
 
 
+class Watched(Explorer):
+    """An explorer, perhaps without one of its guards; what reached a handler, and what was turned away by which."""
+
+    def __init__(self, library, without=None):
+        super().__init__(library)
+        self.without, self.reached, self.refused = without, [], []
+
+    def app(self, port):
+        guard = super().app(port)
+        guard.guards.pop(self.without, None)
+        inner, stopped_by = guard.app, guard.stopped_by
+
+        async def reaching(scope, receive, send):
+            self.reached.append(scope["path"])
+            await inner(scope, receive, send)
+
+        def stopping(scope, fields):
+            name = stopped_by(scope, fields)
+            if name is not None:
+                self.refused.append((name, scope["path"]))
+            return name
+
+        guard.app, guard.stopped_by = reaching, stopping
+        return guard
+
+
 @contextlib.contextmanager
-def site(
-    browser: Any, agents: dict[str, mad.MultiAdvisor], *, guards: frozenset[str] = GUARDS, episodes: int = 3,
-    library: Library | None = None,
-) -> Iterator[Site]:  # fmt: skip
+def site(browser, agents, *, without=None, episodes=3, library=None):
     """Serve these agents."""
     if library is None:
         library = Library(episodes=episodes)
         for name, agent in agents.items():
             library.add_agent(agent, name)
-    explorer = Explorer(library, guards=guards)
+    explorer = Watched(library, without)
     with serving(explorer) as port:
         yield Site(browser, explorer, port)

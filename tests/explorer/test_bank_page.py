@@ -1,16 +1,11 @@
 """The page on Ms. Pac-Man, whose advisors point at goals: her own picture, and bars by group."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 import multiadvisor as mad
-from explorer.pages import Site, entry, site, until
+from explorer.pages import PHONE, fits, site, until
 from multiadvisor.explain.decisions import decider_of
 
 pytest.importorskip("ale_py")
@@ -19,16 +14,16 @@ STEP = 80  # somebody speaks: she has been here before
 
 
 @pytest.fixture(scope="module")
-def cabinet(browser: Any) -> Iterator[Site]:
+def cabinet(browser):
     agent = mad.MultiAdvisor(mad.make("ms-pacman"), seed=1).learn(600, progress=False)
     with site(browser, {"ms-pacman": agent}, episodes=1) as one:
         yield one
         assert one.complaints == []
 
 
-def test_bars_picture_and_groups(cabinet: Site) -> None:
-    agent = entry(cabinet, 0).agent
-    trace, episode = cabinet.explorer.library.recorded(entry(cabinet, 0).id, 0)
+def test_bars_picture_and_groups_and_a_phone_is_wide_enough(cabinet):
+    agent = cabinet.run().agent
+    trace, episode = cabinet.recorded()
     seen, aggregator = trace.step(episode, STEP), decider_of(agent).combined
     place = {advisor.name: j for j, advisor in enumerate(decider_of(agent).asked)}
     who = np.array([place[name] for name in seen.names])
@@ -45,9 +40,5 @@ def test_bars_picture_and_groups(cabinet: Site) -> None:
         page.locator("#moments").scroll_into_view_if_needed()
         for group in ("pellets", "ghosts"):
             expect(page.locator("#drives tbody tr", has_text=group).first).to_be_visible()
-
-
-def test_a_phone_is_wide_enough_for_her(cabinet: Site) -> None:
-    with cabinet.tab(f"step={STEP}", viewport={"width": 390, "height": 844}) as page:
-        page.wait_for_selector(f".picturebox canvas[data-step='{STEP}']", state="attached")
-        until(page, "document.documentElement.scrollWidth <= window.innerWidth")
+        page.set_viewport_size(PHONE)
+        fits(page)

@@ -1,16 +1,12 @@
 """What a cell is worth, as a colour: zero is no value among the highest, and what nobody knows is no zero."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 import multiadvisor as mad
 from explorer.conftest import trained
-from explorer.pages import Site, entry, site
+from explorer.pages import site
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +36,7 @@ CORNERS = """() => {
 @pytest.mark.parametrize(
     "values", [[-5, -3, -0.5, 0], [0, 0.5, 3, 5], [-5, -1, 0, 1, 5], [-4, -2, -1], [1, 2, 4], [0, 0], [-3, 0, 0]]
 )
-def test_larger_values_are_further_from_grey_and_zero_is_grey(calm: Site, values: list[float]) -> None:
+def test_larger_values_are_further_from_grey_and_zero_is_grey(calm, values):
     with calm.tab() as page:
         found = page.evaluate(STRENGTHS, values)
     for value, strength in zip(values, found, strict=True):
@@ -50,10 +46,10 @@ def test_larger_values_are_further_from_grey_and_zero_is_grey(calm: Site, values
         assert [strength for _, strength in one] == sorted({strength for _, strength in one})
 
 
-def test_the_map_of_a_ghost_is_grey_where_it_fears_nothing(browser: Any) -> None:
+def test_the_map_of_a_ghost_is_grey_where_it_fears_nothing(browser):
     agent = trained(mad.make("pac-boy"), 20_000, planning="agnostic")
     with site(browser, {"young": agent}) as served, served.tab("step=3&map=0&theme=light") as page:
-        trace, episode = served.explorer.library.recorded(entry(served, 0).id, 0)
+        trace, episode = served.recorded()
         corners = page.evaluate(CORNERS)
     x = trace.states(episode)[3].copy()
     worth = []
@@ -66,7 +62,7 @@ def test_the_map_of_a_ghost_is_grey_where_it_fears_nothing(browser: Any) -> None
     assert zero == {(243, 244, 247)}
 
 
-def test_what_nobody_knows_is_hatched_and_said(browser: Any) -> None:
+def test_what_nobody_knows_is_hatched_and_said(browser):
     deep = mad.DQN(hidden=(8,), learning_starts=64, batch_size=16, buffer_size=600, train_freq=2, updates_at_once=4)
     agent = trained(mad.make("three-fruits"), 200, learner=deep)
     with site(browser, {"net": agent, "tables": trained(mad.make("three-fruits"), 2_000)}) as served:
@@ -75,7 +71,7 @@ def test_what_nobody_knows_is_hatched_and_said(browser: Any) -> None:
             expect(said).to_be_visible()
             unknown = page.evaluate("explorer.episode.board.what.heights")
             known = np.flatnonzero(~np.isnan(np.array(unknown, float))).tolist()
-            trace, episode = served.explorer.library.recorded(entry(served, 0).id, 0)
+            trace, episode = served.recorded()
             assert known == [trace.states(episode)[1][0]]
             corners = page.evaluate(CORNERS)
             for cell, corner in enumerate(corners):  # a line of the hatching: grey, and darker than any empty cell

@@ -1,13 +1,8 @@
 """Coming back: a server that was started anew, what failed once, and the browser's Back."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 from playwright.sync_api import expect
 
-import multiadvisor as mad
 from explorer.pages import Site, still, until
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.server import Explorer, serving
@@ -15,10 +10,8 @@ from multiadvisor.explorer.server import Explorer, serving
 pytestmark = pytest.mark.slow
 
 
-def test_after_a_restart_the_new_address_works_in_the_open_tab(
-    browser: Any, agents: dict[str, mad.MultiAdvisor]
-) -> None:
-    def explorer() -> Explorer:
+def test_after_a_restart_the_new_address_works_in_the_open_tab(browser, agents):
+    def explorer():
         library = Library(episodes=3)
         library.add_agent(agents["empathic"], "a")
         return Explorer(library)
@@ -48,25 +41,39 @@ def test_after_a_restart_the_new_address_works_in_the_open_tab(
     context.close()
 
 
-def still_there(page: Any, fragment: str) -> None:
+def still_there(page, fragment):
     """The page is drawn, in this state, and no ticket stands in its address."""
     until(page, "Boolean(window.explorer && explorer.shown)")
     still(page)
     until(page, "(explorer.store.write(), location.hash)", f"#{fragment}")
 
 
-def test_a_stale_tab_that_could_not_be_opened_takes_the_new_address(calm: Site) -> None:
+def test_a_ticket_leaves_the_address_and_opens_only_once_and_a_stale_tab_takes_a_new_one(calm):
+    once = calm.address("step=4")
     context = calm.browser.new_context()
     page = context.new_page()
-    page.goto(f"http://127.0.0.1:{calm.port}/#step=5")
+    page.goto(once)
+    still_there(page, "step=4")
+    page.reload()
+    still_there(page, "step=4")
+    context.close()
+    stranger = calm.browser.new_context()
+    page = stranger.new_page()
+    page.goto(once)
+    expect(page.locator("#message")).to_contain_text("used before")
+    page.goto(once.partition("#")[0] + "#step=5")
+    page.reload()
     expect(page.locator("#message")).to_contain_text("This page needs the address that the terminal shows")
     page.evaluate("(address) => { location.href = address; }", calm.address())
     still_there(page, "step=5")
-    context.close()
+    stranger.close()
 
 
-def test_what_failed_once_is_asked_for_again(served: Site) -> None:
+def test_what_failed_once_is_asked_for_again(served):
     with served.tab() as page:
+        page.route("**/insight/*", lambda route: route.abort())  # whose moments ask for episodes of their own
+        page.reload()
+        until(page, "Boolean(window.explorer && explorer.shown)")
         page.route("**/episodes/1", lambda route: route.abort())
         page.route("**/curves", lambda route: route.abort())
         served.go(page, "episode=1", loaded=False)
@@ -91,7 +98,7 @@ def test_what_failed_once_is_asked_for_again(served: Site) -> None:
     served.complaints.clear()
 
 
-def test_back_leads_to_the_last_view(calm: Site) -> None:
+def test_back_leads_to_the_last_view(calm):
     with calm.tab("step=4") as page:
         page.keyboard.press("2")
         page.keyboard.press(".")

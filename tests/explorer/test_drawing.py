@@ -1,23 +1,19 @@
 """Pictures through the server as it is typed: what an environment's drawing does can cost a picture, and no more."""
 
-from __future__ import annotations
-
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 import multiadvisor as mad
-from explorer.typed import Server
-from patience import PATIENCE
+from explorer.typed import served
+from processes import alive, children, wait_for
+
+pytestmark = pytest.mark.slow
 
 FALLS = """
 import os, signal
@@ -48,71 +44,37 @@ gymnasium.register("Falls-v0", Falls)
 """
 
 
-@contextlib.contextmanager
-def served(*arguments: str) -> Iterator[Server]:
-    command = [sys.executable, "-m", "multiadvisor", "explore", *arguments, "--no-browser", "--port", "0", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            yield Server(process, json.loads(process.stdout.readline())["address"])
-            assert process.poll() in (None, -signal.SIGKILL)
-        finally:
-            process.kill()
-
-
 @pytest.fixture(scope="module")
-def divers(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def divers(tmp_path_factory):
     """Two runs of one environment that draws with pygame, one of which never arrives."""
     folder = tmp_path_factory.mktemp("divers")
     for seed, steps in ((0, 20_000), (1, 10), (2, 10)):
         task = mad.make("deep-sea-treasure-v0", max_episode_steps=60)
-        mad.MultiAdvisor(task, gamma=0.9, seed=seed).learn(steps, progress=False).save(folder / str(seed))
+        mad.MultiAdvisor(task, gamma=0.9, alpha=0.1, epsilon=0.05, seed=seed).learn(steps, progress=False).save(
+            folder / str(seed)
+        )
     return [str(folder / str(seed)) for seed in range(3)]
 
 
-@pytest.mark.slow
-def test_two_runs_of_one_environment_are_drawn_in_step(divers: list[str]) -> None:
+def test_two_runs_of_one_environment_are_drawn_in_step(divers):
     with served(*divers) as server:
         seen = [server.pictures(run, 0, first) for run, first in ((1, 0), (0, 0), (1, 12), (0, 12), (1, 24))]
     assert [one["reason"] for one in seen] == [""] * 5
     assert seen[-1]["shown"] > 24
 
 
-@pytest.mark.slow
-def test_two_runs_of_one_environment_are_drawn_at_the_same_time(divers: list[str]) -> None:
+def test_two_runs_of_one_environment_are_drawn_at_the_same_time(divers):
     with served(*divers[1:]) as server, ThreadPoolExecutor(30) as many:
-        paths = [
-            path.format(run)
-            for run in server.runs
-            for path in (
-                "runs/{}/episodes/0",
-                "runs/{}/episodes/1",
-                "insight/{}",
-                *(f"pictures/{{}}/{episode}/{first}" for episode in range(5) for first in (0, 12)),
-                "live/{}/0",
-                "runs/{}",
-            )
-        ]
+        kinds = ["runs/{}/episodes/0", "runs/{}/episodes/1", "insight/{}", "live/{}/0", "runs/{}"]
+        kinds += [f"pictures/{{}}/{episode}/{first}" for episode in range(5) for first in (0, 12)]
+        paths = [path.format(run) for run in server.runs for path in kinds]
         assert len(paths) == 30
         list(many.map(server.ask, paths))
         reasons = [server.pictures(run, episode)["reason"] for run in range(2) for episode in range(5)]
     assert reasons == [""] * 10
 
 
-def children(process: int) -> list[int]:
-    """The processes that a process has started."""
-    told = subprocess.run(["ps", "-e", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True)
-    rows = [line.split() for line in told.stdout.splitlines()]
-    return [int(pid) for pid, parent, state in rows if int(parent) == process and not state.startswith("Z")]
-
-
-def gone(process: int) -> bool:
-    told = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
-    return told.stdout.strip()[:1] in ("", "Z")
-
-
-@pytest.mark.slow
-def test_who_draws_can_be_killed_and_ends_with_the_server(divers: list[str]) -> None:
+def test_who_draws_can_be_killed_and_ends_with_the_server(divers):
     with served(divers[1]) as server:
         whole = server.pictures(0, 0)
         (first,) = children(server.process.pid)
@@ -122,14 +84,10 @@ def test_who_draws_can_be_killed_and_ends_with_the_server(divers: list[str]) -> 
         (second,) = children(server.process.pid)
         server.process.kill()
         server.process.wait()
-        until = time.monotonic() + PATIENCE
-        while not gone(second):
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        wait_for(lambda: not alive(second))
 
 
-@pytest.mark.slow
-def test_a_crash_costs_a_picture(divers: list[str], tmp_path: Path) -> None:
+def test_a_crash_costs_a_picture(divers, tmp_path):
     (tmp_path / "falls.py").write_text(FALLS)
     run, own = str(tmp_path / "run"), str(tmp_path / "falls.py")
     training = ["Falls-v0", "--import", own, "--steps", "50", "--eval-every", "50", "--out", run]

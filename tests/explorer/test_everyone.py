@@ -1,17 +1,13 @@
 """For everyone: no barrier that axe knows, in any colours; and fast enough."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 
 from explorer.conftest import SCREENSHOTS
-from explorer.pages import DRAWN, Site, entry, until
+from explorer.pages import DRAWN, PHONE, fits, no_barrier, still, until
 
 pytestmark = pytest.mark.slow
 
-
-# ---- for everyone ----------------------------------------------------------------------------------------------------
 STATES = {  # each with something that is seen there when all of it has come
     "episode": ("step=60&attractors=exact", "exact egocentric values"),
     "why": ("step=20&all=1&weights=0~2_1~2", "Reset"),
@@ -19,33 +15,34 @@ STATES = {  # each with something that is seen there when all of it has come
     "compare": ("view=compare&step=13", "They diverge in step"),
     "gallery": ("view=gallery", "attractor"),
     "bridge": ("view=gallery&exhibit=bridge", "never ends"),
+    "two-goal": ("view=gallery&exhibit=two-goal", "a stable attractor"),
+    "noise": ("view=gallery&exhibit=noise", "one of the exact ones"),
     "learning": ("view=learning", "last evaluation"),
     "no-board": ("run=2&step=1", "This task has no board"),
 }
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_and_every_view_is_photographed(calm: Site, scheme: str) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
+def test_axe_finds_nothing_and_every_view_is_photographed_and_fits_a_phone(calm, scheme, monkeypatch):
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    for index in range(2):
-        entry(calm, index).evaluations = [{"steps": e + 1, "score": e * (index + 1.0), "length": 9.0, "terminated": 1.0,
-                                      "metrics": {}} for e in range(5)]  # fmt: skip
+    for k in range(3):
+        evaluations = [{"steps": e + 1, "score": 1000.0 * e + k, "length": 9.0, "terminated": 1.0} for e in range(5)]
+        monkeypatch.setattr(calm.run(k), "evaluations", evaluations)
     with calm.tab(color_scheme=scheme) as page:
         for name, (fragment, seen) in STATES.items():
             calm.go(page, fragment)
             expect(page.locator("#view")).to_contain_text(seen)
             page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}.png", full_page=True)
-            found = Axe().run(page)
-            assert found.violations_count == 0, f"{name}, {scheme}:\n{found.generate_report()}"
-        page.set_viewport_size({"width": 390, "height": 844})
-        calm.go(page, STATES["episode"][0])
-        until(page, "document.documentElement.scrollWidth <= 390")
-        page.screenshot(path=SCREENSHOTS / f"phone-{scheme}.png", full_page=True)
+            no_barrier(page)
+            for width in (320, 390):
+                page.set_viewport_size({**PHONE, "width": width})
+                still(page)
+                fits(page)
+            page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}-phone.png", full_page=True)
+            page.set_viewport_size({"width": 1360, "height": 900})
 
 
-def test_forced_colours_and_reduced_motion(calm: Site) -> None:
+def test_forced_colours_and_reduced_motion(calm):
     with calm.tab("step=3&speed=4", forced_colors="active", reduced_motion="reduce") as page:
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=SCREENSHOTS / "episode-forced.png", full_page=True)
@@ -55,7 +52,7 @@ def test_forced_colours_and_reduced_motion(calm: Site) -> None:
 
 
 # ---- speed -----------------------------------------------------------------------------------------------------------
-def test_the_first_board_takes_the_page_less_than_1_s_of_work(calm: Site) -> None:
+def test_the_first_board_takes_the_page_less_than_1_s_of_work(calm):
     """The processor's time of the page's own thread: what else the machine has to do is not the page's."""
     with calm.tab(wait=False, delay=0) as page:
         session = page.context.new_cdp_session(page)
@@ -68,7 +65,7 @@ def test_the_first_board_takes_the_page_less_than_1_s_of_work(calm: Site) -> Non
     assert 0 < metrics["TaskDuration"] < 1
 
 
-def test_300_steps_of_two_agents_take_at_most_17_ms_a_frame(calm: Site) -> None:
+def test_300_steps_of_two_agents_take_at_most_17_ms_a_frame(calm):
     """The page's own work for each step, layout included; a step that is drawn several times counts at its fastest, as
     a busy machine may take the processor away at any time."""
     with calm.tab("view=compare", delay=0) as page:
@@ -98,10 +95,10 @@ STILL_DRAWN = """() => {
 }"""
 
 
-def test_between_two_steps_only_what_moves_is_drawn_and_long_lists_are_cut(calm: Site) -> None:
+def test_between_two_steps_only_what_moves_is_drawn_and_long_lists_are_cut(calm):
     with calm.tab("run=1&all=1&step=5") as page:
-        trace, episode = calm.explorer.library.recorded(entry(calm, 1).id, 0)
-        names = entry(calm, 1).agent.advice(trace.states(episode)[6])[0]
+        trace, episode = calm.recorded(1)
+        names = calm.run(1).agent.advice(trace.states(episode)[6])[0]
         assert len(names) > 24
         assert page.evaluate(STILL_DRAWN) == [True, False, 24]
         rows = page.locator(".bars + details tbody tr")

@@ -1,58 +1,52 @@
 """Taking something away: PNG, CSV, and one file that plays without a server."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import gzip
 import io
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
-import multiadvisor as mad
-from explorer.pages import DELAY, DRAWN, LATE, Site, site, until
+from explorer.pages import DELAY, DRAWN, LATE, site, until
 from multiadvisor.cli import main
 from multiadvisor.explorer import export
+from multiadvisor.explorer.insights import STATIC
 from multiadvisor.explorer.onefile import html, modules, one_script
 
 pytestmark = pytest.mark.slow
-STATIC = Path(mad.__file__).parent / "explorer" / "static"
 
 
 @pytest.fixture(scope="module")
-def served(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> Iterator[Site]:
+def served(browser, agents):
     with site(browser, agents, episodes=1) as one:
         yield one
 
 
-def take(page: Any, item: str) -> bytes:
+def take(page, item):
     page.get_by_text("Export", exact=True).click()
     with page.expect_download() as waiting:
         page.get_by_role("button", name=item).click()
     return Path(waiting.value.path()).read_bytes()
 
 
-def test_png_csv_and_html_from_the_page(served: Site, browser: Any, tmp_path: Path) -> None:
+def test_png_csv_and_html_from_the_page(served, browser, tmp_path):
     with served.tab("run=1&step=7") as page:
         picture, sheet, file = (take(page, name) for name in ("Board as PNG", "Episode as CSV", "Page as HTML"))
         size = page.evaluate("[explorer.episode.board.canvas.width, explorer.episode.board.canvas.height]")
     assert picture.startswith(b"\x89PNG")
     assert [int.from_bytes(picture[at : at + 4], "big") for at in (16, 20)] == size
-    entry = list(served.explorer.library.entries.values())[1]
-    trace, episode = served.explorer.library.recorded(entry.id, 0)
+    entry, (trace, episode) = served.run(1), served.recorded(1)
     rows = list(csv.DictReader(io.StringIO(sheet.decode())))
     assert len(rows) == trace.length[episode]
     for step in range(0, len(rows), 17):
         shown = [float(rows[step][f"Q {name}"]) for name in entry.agent.task.actions]
         assert shown == pytest.approx(entry.agent.preferences(trace.states(episode)[step]).tolist(), abs=1e-9)
         assert rows[step]["action"] == entry.agent.task.actions[int(trace.action[step])]
-    paid = trace.rewards(episode)  # [steps, n]
+    paid = trace.reward[trace.span(episode)]  # [steps, n]
     for group in ("ghosts", "fruits"):
         members = [j for j, advisor in enumerate(entry.agent.task.advisors) if advisor.group == group]
         shown = [float(row[f"paid {group}"]) for row in rows]
@@ -76,9 +70,8 @@ INK = """async (bytes) => {
 }"""
 
 
-def test_something_can_be_taken_away_from_every_view(served: Site) -> None:
-    entries = list(served.explorer.library.entries.values())
-    traces = [served.explorer.library.recorded(entry.id, 0) for entry in entries[:2]]
+def test_something_can_be_taken_away_from_every_view(served):
+    entries, traces = [served.run(k) for k in range(2)], [served.recorded(k) for k in range(2)]
     with served.tab("view=compare&step=30") as page:
         boards, sheet = list(take(page, "Boards as PNG")), take(page, "Episodes as CSV")
         one = page.evaluate("explorer.compare.boards[0].canvas.width")
@@ -109,7 +102,7 @@ def test_something_can_be_taken_away_from_every_view(served: Site) -> None:
         expect(page.get_by_text("There is nothing to save yet.")).to_be_visible()
 
 
-def test_a_file_has_the_curves_of_its_own_runs_and_no_run_of_another_task(served: Site) -> None:
+def test_a_file_has_the_curves_of_its_own_runs_and_no_run_of_another_task(served):
     entries = list(served.explorer.library.entries.values())
     for entry in entries:
         entry.evaluations = [{"steps": 1, "score": 1.0}]
@@ -117,15 +110,16 @@ def test_a_file_has_the_curves_of_its_own_runs_and_no_run_of_another_task(served
         with served.tab("run=2&other=0") as page:
             file = take(page, "Page as HTML").decode()
         inside = json.loads(re.search(r'id="embedded">(.*?)</script>', file)[1])
-        assert [one["name"] for one in inside["runs"]] == [entries[2].name]
-        assert [curve["task"] for curve in inside["curves"]] == [entries[2].task["name"]]
+        answers = inside["answers"]
+        assert [one["name"] for one in answers["runs"]["runs"]] == [entries[2].name]
+        assert [curve["task"] for curve in answers["curves"]["curves"]] == [entries[2].task["name"]]
         assert len(served.explorer.library.curves()) == 3
     finally:
         for entry in entries:
             entry.evaluations = []
 
 
-def check_it_plays(browser: Any, folder: Path, content: bytes, served: Site) -> None:
+def check_it_plays(browser, folder, content, served):
     """Opened from the disc, with everything else out of reach."""
     path = folder / "episode.html"
     path.write_bytes(content)
@@ -133,7 +127,7 @@ def check_it_plays(browser: Any, folder: Path, content: bytes, served: Site) -> 
     page = context.new_page()
     if DELAY:
         page.add_init_script(LATE.replace("DELAY", str(DELAY)))
-    complaints: list[str] = []
+    complaints = []
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(f"{path.as_uri()}#step=3&speed=16")
@@ -157,9 +151,7 @@ def check_it_plays(browser: Any, folder: Path, content: bytes, served: Site) -> 
     assert complaints == []
 
 
-def test_the_command_exports_a_file_that_plays(
-    served: Site, browser: Any, tmp_path: Path, agents: dict[str, mad.MultiAdvisor], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_exports_a_file_that_plays(served, browser, tmp_path, agents, capsys):
     for name in ("egocentric", "empathic"):
         agents[name].save(tmp_path / name)
     folders = [str(tmp_path / name) for name in ("egocentric", "empathic")]
@@ -168,14 +160,14 @@ def test_the_command_exports_a_file_that_plays(
     file = (tmp_path / "out.html").read_bytes()
     assert str(tmp_path).encode() not in file
     inside = json.loads(re.search(rb'id="embedded">(.*?)</script>', file)[1])
-    assert [one["name"] for one in inside["runs"]] == ["egocentric", "empathic"]
-    assert not any(
-        str(tmp_path).encode() in gzip.decompress(base64.b64decode(text)) for text in inside["packs"].values()
-    )
+    assert [one["name"] for one in inside["answers"]["runs"]["runs"]] == ["egocentric", "empathic"]
+    packed = [text for text in inside["answers"].values() if isinstance(text, str)]
+    assert len(packed) == 4
+    assert not any(str(tmp_path).encode() in gzip.decompress(base64.b64decode(text)) for text in packed)
     check_it_plays(browser, tmp_path, file, served)
 
 
-def test_modules_are_small_and_fit_into_one(served: Site) -> None:
+def test_modules_are_small_and_fit_into_one(served):
     assert set(modules()) == {path.name for path in STATIC.glob("*.js")}
     for path in STATIC.glob("*.js"):
         text = path.read_text("utf-8")
@@ -183,17 +175,20 @@ def test_modules_are_small_and_fit_into_one(served: Site) -> None:
         assert text.startswith("// "), f"{path.name} does not say what it is for"
         for banned in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
             assert banned not in text, f"{path.name} uses {banned}"
-    assert "import " not in one_script()
+    script = one_script()
+    assert "import " not in script
+    names = re.findall(r"^(?:async )?(?:function\*?|const|let|class) (\w+)", script, re.MULTILINE)
+    assert len(names) == len(set(names)) > 100, "as one script no two modules may have a name in common"
 
 
-def test_the_same_episode_makes_the_same_file(agents: dict[str, mad.MultiAdvisor], tmp_path: Path) -> None:
+def test_the_same_episode_makes_the_same_file(agents, tmp_path):
     for name in ("a", "b"):
         export({"jobs": agents["jobs"]}, tmp_path / f"{name}.html")
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
-def test_data_in_the_file_cannot_end_its_script(served: Site) -> None:
-    entry = next(iter(served.explorer.library.entries.values()))
+def test_data_in_the_file_cannot_end_its_script(served):
+    entry = served.run()
     name, entry.name = entry.name, "</script><script>alert(1)</script>"
     try:
         file = html(served.explorer.library, [entry.id], 0)

@@ -1,14 +1,11 @@
 """How the page is laid out: what is seen at once, what fits a phone, and that nothing jumps while it plays."""
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
-from explorer.pages import Site, entry, still, until
+from explorer.pages import PHONE, answered, still, until
 
 pytestmark = pytest.mark.slow
 
@@ -18,12 +15,14 @@ BELOW = """(parts) => parts.filter((part) => {
 })"""
 
 
-def test_board_player_and_timeline_are_seen_at_once(calm: Site) -> None:
+def test_board_player_and_timeline_are_seen_at_once(calm):
     with calm.tab("step=60") as page:
         for width, height in ((1440, 900), (1366, 768), (1280, 720)):
             page.set_viewport_size({"width": width, "height": height})
+            answered(page)
             until(page, BELOW, [], argument=[".board canvas", ".player", ".timeline canvas", ".scrub"])
-        page.set_viewport_size({"width": 390, "height": 844})
+        page.set_viewport_size(PHONE)
+        answered(page)
         until(page, BELOW, [], argument=[".board canvas", ".player"])
 
 
@@ -47,27 +46,14 @@ PLAYED = """async () => {
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_nothing_jumps_while_it_plays(calm: Site, width: int) -> None:
+def test_nothing_jumps_while_it_plays(calm, width):
     """The room that the longest sentence takes is kept for the others: on a wide page from the start."""
     with calm.tab("run=1", delay=0, viewport={"width": width, "height": 900}) as page:
+        answered(page)
         shifted, first, second = page.evaluate(PLAYED)
     assert shifted < 0.02
     assert first <= 3
     assert second == 1
-
-
-@pytest.mark.parametrize("width", [390, 320])
-def test_every_view_fits_a_phone(calm: Site, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluations = [{"steps": e + 1, "score": 1000.0 + e} for e in range(3)]
-    for k in range(3):
-        monkeypatch.setattr(entry(calm, k), "evaluations", evaluations)
-    with calm.tab(viewport={"width": width, "height": 844}) as page:
-        for fragment in (
-            "step=60", "run=2&step=1", "run=1&step=9&weights=0~2&all=1", "view=compare&step=20",
-            "view=gallery&exhibit=noise", "view=gallery&exhibit=two-goal", "view=learning",
-        ):  # fmt: skip
-            calm.go(page, fragment)
-            until(page, "document.documentElement.scrollWidth", width)
 
 
 READ_BARS = """() => [...document.querySelectorAll(".bar")].map((bar) => {
@@ -91,7 +77,7 @@ READ_BARS = """() => [...document.querySelectorAll(".bar")].map((bar) => {
 
 
 @pytest.mark.parametrize("width", [1360, 390, 320])
-def test_actions_and_parts_of_the_bars_can_be_read(calm: Site, width: int) -> None:
+def test_actions_and_parts_of_the_bars_can_be_read(calm, width):
     with calm.tab("run=2&step=1", viewport={"width": width, "height": 844}) as page:
         for fragment in ("run=2&step=1", "run=1&step=12"):
             calm.go(page, fragment)
@@ -111,11 +97,7 @@ def test_actions_and_parts_of_the_bars_can_be_read(calm: Site, width: int) -> No
         still(page)
 
 
-def colour(page: Any, part: int) -> str:
+def colour(page, part):
     """The colour of a part of the bars, whatever its sign is."""
-    return str(
-        page.locator(".bar .lane")
-        .first.locator(".segment")
-        .nth(part)
-        .evaluate("(one) => getComputedStyle(one).backgroundColor")
-    )
+    segment = page.locator(".bar .lane").first.locator(".segment").nth(part)
+    return segment.evaluate("(one) => getComputedStyle(one).backgroundColor")

@@ -1,9 +1,6 @@
 """The page in a real browser: where the agent rests, playing, weights, what if, and two agents."""
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,17 +8,16 @@ from playwright.sync_api import expect
 
 import multiadvisor as mad
 from explorer.conftest import trained
-from explorer.pages import DELAY, Site, entry, site, still, until
-from multiadvisor.explorer.attractor_layers import attractor_layer
-from multiadvisor.explorer.playing import what_if
+from explorer.pages import DELAY, answered, site, still, until
+from multiadvisor.explorer.questions import attractor_layer, what_if
 
 pytestmark = pytest.mark.slow
 
 
 # ---- where it rests --------------------------------------------------------------------------------------------------
-def test_the_page_shows_where_the_egocentric_agent_rests_and_that_it_is_an_attractor(calm: Site) -> None:
-    agent = entry(calm, 0).agent
-    trace, episode = calm.explorer.library.recorded(entry(calm, 0).id, 0)
+def test_the_page_shows_where_the_egocentric_agent_rests_and_that_it_is_an_attractor(calm):
+    agent = calm.run().agent
+    trace, episode = calm.recorded()
     states = trace.states(episode)
     rests = int(states[-1][0])
     assert (states[-30:, 0] == rests).all()
@@ -35,7 +31,7 @@ def test_the_page_shows_where_the_egocentric_agent_rests_and_that_it_is_an_attra
             expect(page.get_by_role("button", name="Stuck")).to_contain_text("to the end")
 
 
-def test_the_three_fruit_gallery_turns_south_at_one_half(calm: Site) -> None:
+def test_the_three_fruit_gallery_turns_south_at_one_half(calm):
     with calm.tab("view=gallery&exhibit=three-fruits&gamma=0.4") as page:
         best = {}
         for gamma in (0.4, 0.499, 0.4999, 0.5, 0.5001, 0.501, 0.6):
@@ -47,34 +43,33 @@ def test_the_three_fruit_gallery_turns_south_at_one_half(calm: Site) -> None:
     assert all(best[gamma] == "S" for gamma in (0.5001, 0.501, 0.6))
 
 
-def test_every_exhibit_has_its_verdict(calm: Site) -> None:
-    told = {}
+VERDICTS = {
+    "four-fruits": "an unstable attractor", "two-goal": "a stable attractor", "bridge": "never ends",
+    "noise": "one of the exact ones",
+}  # fmt: skip
+
+
+def test_every_exhibit_has_its_verdict(calm):
     with calm.tab("view=gallery") as page:
-        for name in ("four-fruits", "two-goal", "bridge", "noise"):
+        for name, verdict in VERDICTS.items():
             calm.go(page, f"view=gallery&exhibit={name}")
-            told[name] = page.inner_text(f'#verdict[data-exhibit="{name}"]')
+            told = page.locator(f'#verdict[data-exhibit="{name}"]')
+            expect(told).to_contain_text(verdict)
+            expect(told).to_contain_text("0.3333" if name == "four-fruits" else verdict)
         calm.go(page, "view=gallery&exhibit=three-fruits&gamma=0.4&planning=egocentric&speed=16")
         expect(page.locator('#verdict[data-exhibit="three-fruits"][data-gamma="0.4"]')).to_be_visible()
         page.keyboard.press("End")
         until(page, "explorer.store.state.at", 10)
-        for planning, ends in (
-            ("agnostic", "never ends"),
-            ("egocentric", "ends after 4"),
-            ("empathic", "ends after 4"),
-        ):
+        for planning in ("agnostic", "egocentric", "empathic"):
             calm.go(page, f"view=gallery&exhibit=bridge&planning={planning}")
+            ends = "never ends" if planning == "agnostic" else "ends after 4"
             expect(page.locator("#verdict")).to_contain_text(ends)
         calm.go(page, "view=gallery&exhibit=three-fruits&gamma=0.4&planning=egocentric&at=10")
         expect(page.locator(".bars")).to_contain_text("The episode is over")
-    assert "an unstable attractor" in told["four-fruits"]
-    assert "0.3333" in told["four-fruits"]
-    assert "a stable attractor" in told["two-goal"]
-    assert "never ends" in told["bridge"]
-    assert "one of the exact ones" in told["noise"]
 
 
-def test_the_gallery_says_that_it_is_solving_and_keeps_to_the_cap(calm: Site) -> None:
-    held: list[Any] = []
+def test_the_gallery_says_that_it_is_solving_and_keeps_to_the_cap(calm):
+    held = []
     with calm.tab("view=gallery&exhibit=two-goal&gamma=0.5") as page:
         page.route("**/api/gallery/**", lambda route: held.append(route))
         calm.go(page, "view=gallery&exhibit=two-goal&gamma=0.99999", loaded=False)
@@ -88,12 +83,12 @@ def test_the_gallery_says_that_it_is_solving_and_keeps_to_the_cap(calm: Site) ->
 
 
 # ---- playing ---------------------------------------------------------------------------------------------------------
-def test_a_journey_by_keyboard_alone(calm: Site) -> None:
-    def is_now(**wanted: Any) -> None:
+def test_a_journey_by_keyboard_alone(calm):
+    def is_now(**wanted):
         for name, value in wanted.items():
             until(page, f"explorer.store.state.{name}", value)
 
-    def tab_to(attribute: str, value: str) -> None:
+    def tab_to(attribute, value):
         for _ in range(60):
             press("Tab")
             if page.evaluate("(name) => document.activeElement.getAttribute(name)", attribute) == value:
@@ -136,13 +131,10 @@ def test_a_journey_by_keyboard_alone(calm: Site) -> None:
         press("Tab")
         press("Space")
         is_now(muted=[0, 1])
-        for key, view in (("2", "compare"), ("4", "gallery"), ("5", "learning"), ("1", "episode")):
-            press(key)
-            is_now(view=view)
         expect(page.locator("#live")).to_contain_text("Step 1.")
 
 
-def test_a_checkbox_keeps_only_the_space_bar(calm: Site) -> None:
+def test_a_checkbox_keeps_only_the_space_bar(calm):
     with calm.tab("step=3") as page:
         page.get_by_label("Arrows").click()
         page.keyboard.press(".")
@@ -156,7 +148,7 @@ def test_a_checkbox_keeps_only_the_space_bar(calm: Site) -> None:
             expect(page.locator("#views [aria-current]")).to_have_text(view.capitalize())
 
 
-def test_nothing_stale_is_read_out_where_there_is_nothing_to_show(calm: Site) -> None:
+def test_nothing_stale_is_read_out_where_there_is_nothing_to_show(calm):
     with calm.tab("step=3") as page:
         live = page.locator("#live")
         expect(live).to_have_text(re.compile(r"^Step 3\. "))
@@ -171,8 +163,8 @@ def test_nothing_stale_is_read_out_where_there_is_nothing_to_show(calm: Site) ->
         expect(live).to_have_text("")
 
 
-def test_a_pointer_on_the_timeline_of_two_episodes_finds_the_step_under_it(calm: Site) -> None:
-    ends = [int(calm.explorer.library.recorded(entry(calm, k).id, 0)[0].length[0]) for k in range(2)]
+def test_a_pointer_on_the_timeline_of_two_episodes_finds_the_step_under_it(calm):
+    ends = [int(calm.recorded(k)[0].length[0]) for k in range(2)]
     short = int(ends[1] < ends[0])
     with calm.tab(f"view=compare&run={short}&other={1 - short}") as page:
         assert ends[short] < ends[1 - short] - 1
@@ -183,8 +175,9 @@ def test_a_pointer_on_the_timeline_of_two_episodes_finds_the_step_under_it(calm:
         until(page, f"Math.abs(explorer.store.state.step - {max(ends)}) <= 1")
 
 
-def test_pointer_touch_and_pin(calm: Site) -> None:
+def test_pointer_touch_and_pin(calm):
     with calm.tab("step=3", has_touch=True) as page:
+        answered(page)
         board = page.locator(".board").first
         box = board.bounding_box()
         step = box["width"] / 11
@@ -197,7 +190,7 @@ def test_pointer_touch_and_pin(calm: Site) -> None:
         until(page, "explorer.store.state.cell", -1)
 
 
-def test_arrows_follow_a_weight_within_50_ms_of_work(calm: Site) -> None:
+def test_arrows_follow_a_weight_within_50_ms_of_work(calm):
     with calm.tab("step=20") as page:
         spent = page.evaluate("""async () => {
           const taken = [];
@@ -215,7 +208,7 @@ def test_arrows_follow_a_weight_within_50_ms_of_work(calm: Site) -> None:
 
 
 @pytest.mark.parametrize("delay", [DELAY, 250, 700])
-def test_solo_mute_reset_and_the_sentence_on_empathic_training(calm: Site, delay: int) -> None:
+def test_solo_mute_reset_and_the_sentence_on_empathic_training(calm, delay):
     with calm.tab("run=1&step=10", delay=delay) as page:
         page.get_by_role("button", name="Solo fruits").click()
         expect(page.locator(".badge")).to_be_visible()
@@ -224,7 +217,7 @@ def test_solo_mute_reset_and_the_sentence_on_empathic_training(calm: Site, delay
         expect(page.locator(".badge")).to_be_hidden()
 
 
-def test_solo_lifts_mute_and_mute_lifts_solo(calm: Site) -> None:
+def test_solo_lifts_mute_and_mute_lifts_solo(calm):
     heard = "Array.from(explorer.episode.memo.weights.value).filter(Boolean).length"
     with calm.tab("run=1&step=10") as page:
         page.get_by_role("button", name="Mute fruits").click()
@@ -240,31 +233,19 @@ def test_solo_lifts_mute_and_mute_lifts_solo(calm: Site) -> None:
         until(page, heard, 2)
 
 
-def test_an_episode_played_under_other_weights_was_not_decided_at_random(calm: Site) -> None:
+def test_under_weights_of_zero_all_actions_tie_and_nobody_is_trained(calm):
     with calm.tab("run=1&step=10&weights=" + "_".join(f"{j}~0" for j in range(77))) as page:
         expect(page.locator("#sentence")).to_have_text(re.compile("^Tie between"))
         expect(page.locator("main")).not_to_contain_text("at random")
-
-
-def test_nobody_is_trained_under_weights_of_zero(calm: Site) -> None:
-    with calm.tab("run=1&step=10&muted=0-76") as page:
+        calm.go(page, "run=1&step=10&muted=0-76")
         expect(page.get_by_role("button", name="Train again")).to_be_disabled()
         expect(page.locator("main")).to_contain_text("Nobody has a say now: raise a weight to train again.")
-        asked = {"do": "retrain", "run": entry(calm, 1).id, "weights": [0] * 77}
+        asked = {"do": "retrain", "run": calm.run(1).id, "weights": [0] * 77}
         told = page.evaluate("(asked) => explorer.source.ask(asked).catch((error) => error.message)", asked)
         assert told.startswith("All weights are 0")
 
 
-def test_a_linear_run_is_called_linear_on_the_page(browser: Any) -> None:
-    linear = trained(mad.make("three-fruits"), 2_000, learner="linear")
-    with site(browser, {"one": linear, "two": linear}) as served, served.tab() as page:
-        expect(page.get_by_label("Run", exact=True).locator("option").first).to_have_text("one (linear 0.9)")
-        served.go(page, "view=compare")
-        expect(page.locator("#divergence")).to_contain_text(re.compile("one, linear 0.9: .* two, linear 0.9: "))
-        expect(page.locator("#divergence")).not_to_contain_text("empathic")
-
-
-def test_training_again_with_other_weights_gives_that_agent(browser: Any, agents: dict[str, mad.MultiAdvisor]) -> None:
+def test_training_again_with_other_weights_gives_that_agent(browser, agents):
     start = trained(mad.make("pac-boy"), 30_000, planning="empathic", gamma=0.9)
     with site(browser, {"short": start}) as served, served.tab("step=1&weights=0~3_1~3") as page:
         page.get_by_role("button", name="Train again").click()
@@ -277,22 +258,24 @@ def test_training_again_with_other_weights_gives_that_agent(browser: Any, agents
         assert served.complaints == []
 
 
-def test_what_if_shows_the_librarys_continuations(calm: Site) -> None:
+def test_what_if_shows_the_librarys_continuations(calm):
     with calm.tab("run=1&step=12") as page:
         page.get_by_label("Another action").select_option("3")
         page.get_by_role("button", name="Try it").click()
-        expect(page.locator(".outcome")).to_have_count(2)
-        shown = page.locator(".outcome").all_inner_texts()
-    trace, episode = calm.explorer.library.recorded(entry(calm, 1).id, 0)
+        fan = page.get_by_role("img", name="Branches from step 12: ")
+        expect(fan).to_be_visible()
+        shown = fan.get_attribute("aria-label")
+    trace, episode = calm.recorded(1)
     done = int(trace.step(episode, 12).action)
-    found = what_if(entry(calm, 1).agent, trace.states(episode)[12], 12, (done, 3))
-    for text, one in zip(shown, found["actions"], strict=True):
-        assert f"{abs(one['mean']):.2f}" in text
-        assert len(one["score"]) == 20
+    found = what_if(calm.run(1).agent, trace.states(episode)[12], 12, (done, 3))
+    assert shown == f"Branches from step 12: {found['sentence']}"
+    assert [len(one["paths"]) for one in found["actions"]] == [20, 20]
+    taken, other = (one["mean"] for one in found["actions"])
+    assert f"{abs(other - taken):.3g} {'more' if other >= taken else 'less'}" in shown
 
 
-def test_two_agents_are_locked_and_their_first_divergence_is_marked(calm: Site) -> None:
-    traces = [calm.explorer.library.recorded(entry(calm, k).id, 0)[0] for k in range(2)]
+def test_two_agents_are_locked_and_their_first_divergence_is_marked(calm):
+    traces = [calm.recorded(k)[0] for k in range(2)]
     assert np.array_equal(traces[0].states(0)[0], traces[1].states(0)[0])  # the same episode, whatever their own seeds
     length = int(min(trace.length[0] for trace in traces))
     fork = next(t for t in range(length) if traces[0].action[t] != traces[1].action[t])
@@ -304,8 +287,8 @@ def test_two_agents_are_locked_and_their_first_divergence_is_marked(calm: Site) 
         until(page, chosen, [int(trace.action[fork]) for trace in traces])
 
 
-def test_another_episode_is_compared_and_both_runs_have_their_numbers(calm: Site) -> None:
-    traces = [calm.explorer.library.recorded(entry(calm, k).id, 2)[0] for k in range(2)]
+def test_another_episode_is_compared_and_both_runs_have_their_numbers(calm):
+    traces = [calm.recorded(k, 2)[0] for k in range(2)]
     with calm.tab("view=compare") as page:
         page.get_by_label("Episode").select_option("2")
         until(page, "[explorer.store.state.episode, explorer.store.state.step]", [2, 0])

@@ -1,7 +1,5 @@
 """`multiadvisor train --watch` as it is typed in a terminal: Ctrl-C stops the training, and the page tells."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -9,17 +7,16 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
 from explorer.typed import Server
 from patience import PATIENCE
+from processes import wait_for
 
 
 @pytest.mark.slow
-def test_after_ctrl_c_the_page_stays_and_after_another_it_ends(tmp_path: Path) -> None:
+def test_after_ctrl_c_the_page_stays_and_after_another_it_ends(tmp_path):
     command = ["train", "two-goal", "--steps", "250000000", "--eval-every", "1000", "--eval-episodes", "2"]
     mine, terminal = pty.openpty()
     with subprocess.Popen(
@@ -29,16 +26,13 @@ def test_after_ctrl_c_the_page_stays_and_after_another_it_ends(tmp_path: Path) -
     ) as training:  # fmt: skip
         assert training.stderr is not None
 
-        def until(text: str) -> str:
+        def until(text):
             """The first line in which this stands; what is typed here reaches every process of the terminal."""
-            return next(line for line in training.stderr if re.search(text, line))  # type: ignore[union-attr]
+            return next(line for line in training.stderr if re.search(text, line))
 
         try:
             server = Server(training, until("#ticket="))
-            deadline = time.monotonic() + PATIENCE
-            while not json.loads(server.ask(f"live/{server.runs[0]}/0"))["lines"]:
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
+            wait_for(lambda: json.loads(server.ask(f"live/{server.runs[0]}/0"))["lines"])
             os.killpg(training.pid, signal.SIGINT)
             assert "continue with --resume" in until("interrupted after")
             until("the page stays until Ctrl-C")

@@ -5,12 +5,13 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.analysis.calibration import calibration, counts, returns
-from multiadvisor.analysis.episode_report import report, report_on, table_of
+from multiadvisor.analysis.episode_report import report, report_on
 from multiadvisor.analysis.episodes import play
 from multiadvisor.analysis.influence import group_influence, influence
 from multiadvisor.analysis.moments import disagreements, moments, pick, stakes
 from multiadvisor.core.aggregator import Team, aggregator_of
 from multiadvisor.task import Advisor
+from refusal import refused
 
 AGGREGATIONS = ("sum", "max", "max_plus", "p_norm:3", "majority", "ranks", "boltzmann_sum", "normalised", "a=max")
 
@@ -112,7 +113,7 @@ def test_calibration_agrees_with_monte_carlo_within_its_error():
     said = report_on(episodes)
     for j, known in enumerate(said.calibration):
         followed = np.concatenate([
-            [sum(0.9**k * r for k, r in enumerate(episodes.paid[t : episodes.span(g).stop, j]))
+            [sum(0.9**k * r for k, r in enumerate(episodes.parts.paid[t : episodes.span(g).stop, j]))
              for t in range(episodes.span(g).start, episodes.span(g).stop)]
             for g in range(len(episodes))
         ])  # fmt: skip
@@ -121,7 +122,7 @@ def test_calibration_agrees_with_monte_carlo_within_its_error():
         assert known.followed == pytest.approx(followed.mean())
         assert known.bias == pytest.approx((predicted - followed).mean())
         assert abs(known.bias) < 4 * known.error + 0.01
-        mine = episodes.paid[:, j], episodes.asked[:, j], episodes.ended[:, j]
+        mine = episodes.parts.paid[:, j], episodes.asked[:, j], episodes.parts.ended[:, j]
         off = calibration(predicted + 0.5, *mine, episodes.first, episodes.terminated, 0.9)
         assert off.bias == pytest.approx(known.bias + 0.5)
         assert off.correlation == (None if known.correlation is None else pytest.approx(known.correlation))
@@ -140,21 +141,22 @@ def test_the_episodes_are_those_of_an_evaluation():
     assert np.array_equal(episodes.played.length, seen.length)
     assert np.allclose(episodes.played.score, seen.score)
     assert np.allclose(episodes.played.returns, seen.returns)
-    assert np.allclose(episodes.preferences[0], agent.preferences(episodes.states[0]))
+    assert np.allclose(episodes.preferences[0], agent.preferences(episodes.positions[0]))
     data = report_on(episodes).as_dict()
     assert set(data["groups"]) == {"ghosts", "fruits"}
     assert sum(row["length"] for row in data["episodes"]) == data["steps"]
     assert data["advisors"]["ghost 1"]["return"] == pytest.approx(seen.returns[:, 0].mean())
 
 
+@pytest.mark.slow
 def test_no_two_decisive_moments_are_of_nearly_the_same_numbers():
     """Cells have borders: what lies on both sides of one looks the same to everybody."""
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium("CartPole-v1", bins="60,-2:2:60,60,-2:2:60"), seed=1).learn(
         3_000, progress=False
     )
     episodes = play(agent, 12)
-    seen = np.array([episodes.states[episodes.walk(one.episode).start + one.step] for one in moments(episodes, 6)])
-    near = np.ptp(np.array(episodes.states), axis=0) / 10
+    seen = np.array([episodes.positions[episodes.walk(one.episode).start + one.step] for one in moments(episodes, 6)])
+    near = np.ptp(np.array(episodes.positions), axis=0) / 10
     assert len(seen) > 1
     for k, one in enumerate(seen):
         assert all((np.abs(one - other) >= 0.9 * near).any() for other in seen[:k])
@@ -179,27 +181,10 @@ def test_decisive_moments_are_far_apart_and_no_two_alike():
     assert all(one.stake > np.median(stake) and one.disagreement > np.median(odds) for one in found)
     assert all("goes " in one.reason for one in found)
     one = found[0]
-    here = agent.explain(episodes.states[episodes.walk(one.episode).start + one.step])
+    here = agent.explain(episodes.positions[episodes.walk(one.episode).start + one.step])
     assert one.disagreement == pytest.approx(here.disagreement, abs=1e-9)
-
-
-def test_a_table_of_runs_has_their_advisors_by_column():
-    rows = []
-    for planning in ("egocentric", "empathic"):
-        agent = mad.MultiAdvisor(mad.make("two-goal"), planning=planning).learn(2000, progress=False)
-        episodes = play(agent, 3)
-        seen = mad.Evaluation.of(agent.task, episodes.played).as_dict()
-        rows.append({"run": planning, "task": "two-goal", "planning": planning, "aggregation": "sum", "gamma": 0.9,
-                     **seen, "report": report_on(episodes).as_dict()})  # fmt: skip
-    head, first, second = table_of(rows).splitlines()
-    columns = head.split(",")
-    assert columns[:2] == ["run", "task"]
-    assert dict(zip(columns, first.split(","), strict=True))["stuck"] == "1.0"
-    assert dict(zip(columns, second.split(","), strict=True))["stuck"] == "0.0"
-    assert float(dict(zip(columns, second.split(","), strict=True))["return/goal 1"]) in (0.0, 1.0)
 
 
 def test_who_acts_by_plans_is_told_so():
     agent = mad.MultiAdvisor(mad.make("three-fruits"), planning="egocentric", aggregation="gpi")
-    with pytest.raises(mad.BadInput, match="acts by plans or by who is in control"):
-        play(agent, 1)
+    refused("acts by plans or by who is in control", play, agent, 1)

@@ -1,7 +1,6 @@
 """The detector names place, step and holders where a trap is known, and says nothing of episodes that come to an
 end."""
 
-import json
 from dataclasses import replace
 
 import gymnasium
@@ -9,14 +8,14 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
+from command_line import printed
 from measures import stuck as known
 from measures.stuck import FIRST, PLANTED, QUIET, Fork, planted, trained
-from multiadvisor.analysis.episodes import play
+from multiadvisor.analysis.episodes import play, record
 from multiadvisor.analysis.stuck import LEAST, ends_of_parts, find_stuck, resting
 from multiadvisor.analysis.theory.attractors import attractors
 from multiadvisor.analysis.theory.learned_values import learned_solution
-from multiadvisor.cli import main
-from multiadvisor.runs.trace import explain_step, record
+from multiadvisor.runs.trace import explain_step
 
 
 # ---- one walk --------------------------------------------------------------------------------------------------------
@@ -82,8 +81,7 @@ def test_the_benchmark_finds_that_traps_of_known_worlds_are_named(monkeypatch, c
     monkeypatch.setattr(known, "pac_boy_row", lambda seeds, count: pac_boy)  # has a test of its own
     monkeypatch.setattr(known, "EPISODES", 8)
     monkeypatch.setattr(known, "QUIET", {"FrozenLake": QUIET["FrozenLake"]})
-    assert main(["benchmark", "stuck", "--rounds", "1", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = printed(capsys, "benchmark", "stuck", "--rounds", "1")
     planted_ones = [row for row in found["rows"] if row["case"].startswith("planted")]
     assert [row["episodes"] for row in planted_ones] == [known.EPISODES] * 3, "the traps hold"
     assert len(found["rows"]) == 9
@@ -98,22 +96,19 @@ def test_the_benchmark_finds_that_traps_of_known_worlds_are_named(monkeypatch, c
 
 def test_whoever_is_wrong_is_judged_so():
     """The yardstick itself: another place, step or holder is no hit, nor is silence."""
-    trap = planted("goes to and fro", FIRST)
-    episodes = play(trained(trap.task, "egocentric", trap.gamma), 3)
-    (one, *_) = find_stuck(episodes)
-    assert known.judge_planted(trap, episodes, 0, one) == (True, True, True)
-    assert known.judge_planted(trap, episodes, 0, None) == (False, False, False)
-    assert known.judge_planted(trap, episodes, 0, replace(one, where="3")) == (False, True, True)
-    assert known.judge_planted(trap, episodes, 0, replace(one, since=one.since + 1)) == (True, False, True)
-    assert known.judge_planted(trap, episodes, 0, replace(one, held_by={"coin": 1.0})) == (True, True, False)
-    agent = mad.theory.exact_agent(mad.make("two-goal"), "egocentric", 0.9)
-    episodes = play(agent, 1)
-    (one,) = find_stuck(episodes)
-    assert known.judge_solved(agent, episodes, 0, one) == (True, True, True)
-    assert known.judge_solved(agent, episodes, 0, None) == (False, False, False)
-    assert known.judge_solved(agent, episodes, 0, replace(one, since=1, steps=one.steps - 1)) == (True, False, True)
-    assert known.judge_solved(agent, episodes, 0, replace(one, held_by={"goal 1": 1.0})) == (True, True, False)
-    assert not known.judge_solved(agent, episodes, 0, replace(one, where="elsewhere")).state
+    trap, agent = planted("goes to and fro", FIRST), mad.theory.exact_agent(mad.make("two-goal"), "egocentric", 0.9)
+    for judge, subject, learner, other, holders in (
+        (known.judge_planted, trap, trained(trap.task, "egocentric", trap.gamma), "3", {"coin": 1.0}),
+        (known.judge_solved, agent, agent, "elsewhere", {"goal 1": 1.0}),
+    ):
+        episodes = play(learner, 3)
+        (one, *_) = find_stuck(episodes)
+        for found, right in (
+            (one, (True, True, True)), (None, (False, False, False)), (replace(one, where=other), (False, True, True)),
+            (replace(one, since=one.since + 1, steps=one.steps - 1), (True, False, True)),
+            (replace(one, held_by=holders), (True, True, False)),
+        ):  # fmt: skip
+            assert judge(subject, episodes, 0, found) == right
 
 
 @pytest.mark.parametrize("kind", PLANTED)
@@ -228,3 +223,26 @@ def test_why_stuck_is_known_of_the_steps_of_a_trace():
     free = trained(planted("goes to and fro", FIRST).task, "empathic")
     assert explain_step(free, record(free, 1), 0, 0).stuck is False
     assert explain_step(agent, record(agent, 1, epsilon=0.1), 0, 0).stuck is None
+
+
+class Slope(gymnasium.Env):
+    """Each step costs as much as there is still to climb; on the top it costs next to nothing, for ever."""
+
+    observation_space, action_space = gymnasium.spaces.Discrete(12), gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.cell, self.elapsed = 0, 0
+        return self.cell, {}
+
+    def step(self, action):
+        self.cell, self.elapsed = min(self.cell + int(action), 11), self.elapsed + 1
+        return self.cell, self.cell - 11.1, False, self.elapsed == 60, {}
+
+
+def test_who_stays_where_it_costs_least_is_not_stuck():
+    task = mad.Task.from_gymnasium(Slope(), name="slope")
+    top = mad.MultiAdvisor(task, gamma=0.9, epsilon=0.5, alpha=0.5, seed=0).learn(20_000, progress=False)
+    episodes = play(top, 1, [0])
+    assert episodes.positions[-1] == 11
+    assert find_stuck(episodes) == []

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
+from command_line import typed
 from multiadvisor.cli import main
-from multiadvisor.explorer.albums import Albums
 from multiadvisor.explorer.curves import Record, curves
-from multiadvisor.explorer.insights import Insights
+from multiadvisor.explorer.insights import Albums, Insights
 from multiadvisor.explorer.library import Library
 from multiadvisor.runs.grid_sweep import final
-from multiadvisor.runs.training import _is_evaluation
+from multiadvisor.runs.logs import are_evaluations
 
 SCHEDULE = ["--steps", "4000", "--eval-every", "2000", "--eval-episodes", "3"]
 
@@ -44,8 +44,8 @@ def test_an_evaluation_has_both_scores(runs):
         paid = evaluation["advisors"]
         assert evaluation["reward"] == pytest.approx(paid["goal 1"] + paid["goal 2"])
         assert evaluation["score"] == pytest.approx(3 * paid["goal 1"] + 0.1 * paid["goal 2"])
-        assert _is_evaluation(evaluation)
-        assert not _is_evaluation({**evaluation, "reward": "much"})
+        assert are_evaluations([evaluation])
+        assert not are_evaluations([{**evaluation, "reward": "much"}])
     assert final({"evaluations": other}) == pytest.approx(np.mean([evaluation["reward"] for evaluation in other]))
 
 
@@ -64,10 +64,9 @@ def test_learning_curves_agents_and_listing_use_one_yardstick_and_name_the_weigh
 
 
 def test_several_runs_on_the_command_line(runs, capsys, tmp_path):
-    both = [str(runs / "plain"), str(runs / "other")]
-    capsys.readouterr()
-    assert main(["evaluate", *both, "--episodes", "2", "--report", "--csv", str(tmp_path / "a.csv")]) == 0
-    text = capsys.readouterr().out
+    both = ["evaluate", runs / "plain", runs / "other", "--episodes", "2"]
+    code, text, _ = typed(capsys, *both, "--report", "--csv", tmp_path / "a.csv")
+    assert code == 0
     head, _, plain, other = text.splitlines()[-4:]
     assert "own score" in head
     assert (plain.split()[1], other.split()[1]) == ("1.00", "1.00")
@@ -75,10 +74,8 @@ def test_several_runs_on_the_command_line(runs, capsys, tmp_path):
     assert "by the task's own weights 1.00" in text
     with (tmp_path / "a.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [(float(row["score"]), float(row["reward"]), row["weights"]) for row in rows] == [
-        (1.0, 1.0, ""),
-        (3.0, 1.0, "goal 1=3 goal 2=0.1"),
-    ]
+    found = [(float(row["score"]), float(row["reward"]), row["weights"]) for row in rows]
+    assert found == [(1.0, 1.0, ""), (3.0, 1.0, "goal 1=3 goal 2=0.1")]
 
 
 def test_runs_of_a_sweep_that_differ_in_weights_are_different_curves():

@@ -1,7 +1,5 @@
 """Kills, flipped bits, mutated and forged inputs, in any number: a few in the tests, all of them in `make chaos`."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -18,13 +16,15 @@ from collections import Counter
 from pathlib import Path
 from unittest import mock
 
-from forging import forged_checkpoints
+from forging import flipped, forge_data, forged_checkpoints
 
 import multiadvisor as mad
 from multiadvisor import cli
 from multiadvisor.runs.ledger import finished_ids, read_log, read_running
 from multiadvisor.runs.training import train_config
-from multiadvisor.storage.sealed import canonical, digest
+from multiadvisor.storage.checkpoint import seal_header
+from multiadvisor.storage.sealed import canonical, with_checksum
+from processes import children
 
 GRID = """
 task = "pac-boy"
@@ -43,26 +43,10 @@ STORM = GRID.replace("{steps}", "1_000_000").replace("{every}", "100_000")  # a 
 
 
 # ---- kills -----------------------------------------------------------------------------------------------------------
-def children(pid):
-    with contextlib.suppress(OSError):
-        return [int(c) for path in Path(f"/proc/{pid}/task").glob("*/children") for c in path.read_text().split()]
-    return []
-
-
 def sweep(file, folder, **more):
     environment = {**os.environ, "MULTIADVISOR_SAVE_SECONDS": "0.1"}
-    line = [
-        sys.executable,
-        "-m",
-        "multiadvisor",
-        "sweep",
-        str(file),
-        "--out",
-        str(folder),
-        "--workers",
-        "2",
-        "--resume",
-    ]
+    words = ["sweep", str(file), "--out", str(folder), "--workers", "2", "--resume"]
+    line = [sys.executable, "-m", "multiadvisor", *words]
     return subprocess.Popen(line, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **more)
 
 
@@ -76,13 +60,13 @@ def looked_at(folder):
     }  # fmt: skip
 
 
-def kill_storm(home: Path, grid: str, drivers: int, workers: int, seed: int, longest: float = 1.0) -> dict:
+def kill_storm(home, grid, drivers, workers, seed, longest=1.0):
     """A sweep whose driver and workers are killed at random moments, against one that is left alone.
 
     `grid` has a place for its number of seeds: whenever all is done before all are killed, there is more to do.
     """
     generator = random.Random(seed)
-    finished: dict = {}
+    finished = {}
     killed, seeds, folder, file = Counter(), 1, home / "storm", home / "grid.toml"
     file.write_text(grid.format(seeds=seeds))
     while True:
@@ -119,9 +103,8 @@ def kill_storm(home: Path, grid: str, drivers: int, workers: int, seed: int, lon
                 break
             seeds += 1
             file.write_text(grid.format(seeds=seeds))
-    quiet = sweep(file, home / "quiet")
-    error = quiet.communicate()[1]
-    assert quiet.returncode == 0, error
+    code, _, error = command("sweep", file, "--out", home / "quiet", "--workers", "0")
+    assert code == 0, error
     one, other = (
         {path.name: path.read_bytes() for path in (home / name / "results").iterdir()} for name in ("quiet", "storm")
     )
@@ -138,7 +121,7 @@ TOKENS = [
 ]  # fmt: skip
 
 
-def mutate(content: bytes, generator: random.Random) -> bytes:
+def mutate(content, generator):
     for _ in range(generator.choice((1, 1, 1, 2, 4))):
         place = generator.randrange(len(content) + 1)
         length = generator.choice((0, 1, 1, 4, 30))
@@ -156,54 +139,25 @@ def mutate(content: bytes, generator: random.Random) -> bytes:
         elif how == 4:
             content = content[:place]
         else:
-            content = flip(content, generator) if content else content
+            content = flipped(content, generator.randrange(8 * len(content))) if content else content
     return content
 
 
-def flip(content: bytes, generator: random.Random) -> bytes:
-    bit = generator.randrange(8 * len(content))
-    return content[: bit // 8] + bytes([content[bit // 8] ^ (1 << bit % 8)]) + content[bit // 8 + 1 :]
-
-
-JUNK = [None, True, -1, 0, 1e308, "x", "", [], {}, [[]], {"a": 1}, "pac-boy", 1 << 70, "done", [1, 2, 3], 0.5]
-
-
-def junk(data, generator: random.Random):
-    """The same data with something inside replaced, removed or renamed."""
-    if isinstance(data, dict) and data and generator.random() < 0.8:
-        key = generator.choice(sorted(data))
-        how = generator.randrange(10)
-        if how == 0:
-            return {k: v for k, v in data.items() if k != key}
-        if how == 1:
-            return {**{k: v for k, v in data.items() if k != key}, f"{key}x": data[key]}
-        return {**data, key: junk(data[key], generator)}
-    if isinstance(data, list) and data and generator.random() < 0.8:
-        place = generator.randrange(len(data))
-        return [*data[:place], junk(data[place], generator), *data[place + 1 :]]
-    return generator.choice(JUNK)
-
-
-def sealed_junk(content: bytes, generator: random.Random) -> bytes:
+def sealed_junk(content, generator):
     """Junk with a checksum that is right: the hand of somebody who knows the format."""
     data = json.loads(content)
     data.pop("sha256")
-    compact = canonical(data) == canonical(json.loads(canonical(data))) and b"\n" not in content.strip()
-    changed = junk(data, generator)
+    changed = forge_data(data, generator)
     if not isinstance(changed, dict):
         return canonical(changed)
-    if compact:
-        return canonical({**changed, "sha256": digest(canonical(changed))})
-    from multiadvisor.storage.checkpoint import _canonical
-
-    return _canonical({**changed, "sha256": digest(_canonical(changed))})
+    return seal_header(changed) if b"\n" in content.strip() else with_checksum(changed)
 
 
-def forged_line(path: Path, generator: random.Random) -> None:
+def forged_line(path, generator):
     """A line of the log with junk in it and a checksum that is right."""
-    lines = path.read_bytes().splitlines()
+    lines = [line for line in path.read_bytes().splitlines() if line]
     place = generator.randrange(len(lines))
-    content = canonical(junk(json.loads(lines[place][9:]), generator))
+    content = canonical(forge_data(json.loads(lines[place][9:]), generator))
     lines[place] = b"%08x %s" % (zlib.crc32(content), content)
     path.write_bytes(b"\n".join(lines) + b"\n")
 
@@ -212,7 +166,7 @@ def forged_line(path: Path, generator: random.Random) -> None:
 class Artefacts:
     """A sweep and an agent on disk, to be damaged and made whole again."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home):
         self.home, self.folder, self.agent = home, home / "s", home / "agent"
         self.grid = home / "grid.toml"
         self.grid.write_text(GRID.format(seeds=2, steps=100, every=50))
@@ -226,7 +180,7 @@ class Artefacts:
         self.kept = {path: path.read_bytes() for top in (self.agent, self.scratch) for path in top.iterdir()}
         self.text = self.grid.read_bytes()
 
-    def mend(self) -> None:
+    def mend(self):
         shutil.rmtree(self.folder)
         shutil.copytree(self.copy, self.folder)
         self.grid.write_bytes(self.text)
@@ -236,7 +190,7 @@ class Artefacts:
         for path, content in self.kept.items():
             path.write_bytes(content)
 
-    def sealed(self) -> list[Path]:
+    def sealed(self):
         return [self.folder / "sweep.json", *sorted((self.folder / "results").iterdir())]
 
 
@@ -247,14 +201,14 @@ TRAIN = {
 }
 
 
-def command(*arguments) -> tuple[int, str, str]:
+def command(*arguments):
     out, error = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
         code = cli.main([str(argument) for argument in arguments])
     return code, out.getvalue(), error.getvalue()
 
 
-def mutated_inputs(home: Path, count: int, seed: int) -> Counter:
+def mutated_inputs(home, count, seed):
     """Grids, results, frozen grids, logs, checkpoints: each ends with 0 or 2, one line, no traceback."""
     generator, seen = random.Random(seed), Counter()
     artefacts = Artefacts(home)
@@ -304,7 +258,7 @@ def mutated_inputs(home: Path, count: int, seed: int) -> Counter:
     return seen
 
 
-def bit_flips(home: Path, count: int, seed: int) -> Counter:
+def bit_flips(home, count, seed):
     """Single bits of results, of the frozen grid and of checkpoints: every one is refused."""
     generator, seen = random.Random(seed), Counter()
     artefacts = Artefacts(home)
@@ -312,7 +266,7 @@ def bit_flips(home: Path, count: int, seed: int) -> Counter:
     for _ in range(count):
         path = generator.choice(paths)
         whole = path.read_bytes()
-        path.write_bytes(flip(whole, generator))
+        path.write_bytes(flipped(whole, generator.randrange(8 * len(whole))))
         agent = path.parent == artefacts.agent
         line = ("evaluate", artefacts.agent, "--episodes", "1") if agent else ("sweep", "results", artefacts.folder)
         code, out, error = command(*line)
@@ -322,7 +276,7 @@ def bit_flips(home: Path, count: int, seed: int) -> Counter:
     return seen
 
 
-def main() -> None:
+def main():
     """Everything in full."""
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else random.SystemRandom().randrange(10**6)
     print(f"seed {seed}", flush=True)

@@ -4,15 +4,12 @@ A checksum is no signature: whoever knows the format can seal anything. Each for
 a child process, where a crash, a hang or a hunger for memory is seen from outside.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json
 import os
 import random
 import re
-import selectors
 import shutil
 import struct
 import subprocess
@@ -21,7 +18,6 @@ import time
 import traceback
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import gymnasium
 import numpy as np
@@ -31,11 +27,12 @@ import multiadvisor as mad
 from multiadvisor.agent import load_with_record
 from multiadvisor.core.aggregations import LEARNED
 from multiadvisor.core.identity import difference
-from multiadvisor.envs.builtin import make
+from multiadvisor.envs.registry import make
 from multiadvisor.learners.gvf.gvf_spec import Aims, Goals
+from multiadvisor.runs.child_process import Child, messages
 from multiadvisor.runs.training import begin, table_digest
 from multiadvisor.settings import Schedule, Settings
-from multiadvisor.storage.checkpoint import _canonical, read_checkpoint
+from multiadvisor.storage.checkpoint import read_checkpoint, seal_header
 from multiadvisor.storage.sealed import digest
 from multiadvisor.task import BY_ADVISOR
 
@@ -114,19 +111,19 @@ VICTIMS = {
 }
 
 
-def made(kind: str) -> Any:
+def made(kind):
     """The task of a victim."""
     task, options, _ = VICTIMS[kind]
     return task() if callable(task) else make(task, **options)
 
 
-def train(folder: Path, kind: str, evaluations: int = 0) -> None:
+def train(folder, kind, evaluations=0):
     """Begin or resume a run, for so many evaluations more than the schedule has."""
     schedule = Schedule(**{**SCHEDULE, "steps": SCHEDULE["steps"] + evaluations * SCHEDULE["eval_every"]})
     begin(made(kind), Settings(**VICTIMS[kind][2]), schedule, folder, resume=True).run()
 
 
-def reseal(folder: Path, change=lambda tensors: None, change_header=lambda header: None) -> None:
+def reseal(folder, change=lambda tensors: None, change_header=lambda header: None):
     """Change arrays and the header of a checkpoint, and make all checksums right again."""
     header = json.loads((folder / "agent.json").read_text())
     header.pop("sha256")
@@ -138,8 +135,12 @@ def reseal(folder: Path, change=lambda tensors: None, change_header=lambda heade
     header["values"] = {"file": "values-x.safetensors", "sha256": digest(content)}
     (folder / "values-x.safetensors").write_bytes(content)
     change_header(header)
-    header["sha256"] = digest(_canonical(header))
-    (folder / "agent.json").write_bytes(_canonical(header))
+    (folder / "agent.json").write_bytes(seal_header(header))
+
+
+def flipped(content, bit):
+    """The same bytes with another bit at this place."""
+    return content[: bit // 8] + bytes([content[bit // 8] ^ (1 << bit % 8)]) + content[bit // 8 + 1 :]
 
 
 # ---- forging ---------------------------------------------------------------------------------------------------------
@@ -152,7 +153,7 @@ JUNK = [
 ]  # fmt: skip
 
 
-def forge_array(array: np.ndarray, generator: random.Random) -> np.ndarray:
+def forge_array(array, generator):
     """The same array with a few values, or its shape or type, changed."""
     array, how = array.copy(), generator.random()
     if how < 0.75 and array.size:
@@ -175,7 +176,7 @@ def forge_array(array: np.ndarray, generator: random.Random) -> np.ndarray:
     )  # fmt: skip
 
 
-def forge_data(data, generator: random.Random):
+def forge_data(data, generator):
     """The same data with something inside replaced, removed, renamed or added."""
     if isinstance(data, dict) and data and generator.random() < 0.9:
         key, how = generator.choice(sorted(data)), generator.randrange(12)
@@ -221,7 +222,7 @@ SOUND = [  # other settings that an agent may have: whoever claims them has to a
 ]  # fmt: skip
 
 
-def forge_header(header: dict, generator: random.Random) -> None:
+def forge_header(header, generator):
     """Something in the header, its settings, its record or the task's options."""
     what = generator.choice(("settings", "sound", "deep", "task", "options", "record", "any"))
     if what == "deep" and header["settings"]["learner"]["name"] in ("dqn", "sac"):
@@ -240,11 +241,11 @@ def forge_header(header: dict, generator: random.Random) -> None:
         header[key] = forge_data(header[key], generator)
 
 
-def _identity(task: dict) -> dict:
+def _identity(task):
     return make(task["name"], **task["options"]).identity
 
 
-def forge_counted(content: bytes, generator: random.Random) -> bytes:
+def forge_counted(content, generator):
     """The list of local states with a line changed."""
     lines = content.split(b"\n")
     place = generator.randrange(len(lines))
@@ -263,7 +264,7 @@ def forge_counted(content: bytes, generator: random.Random) -> bytes:
     return b"\n".join(lines)
 
 
-def forge(folder: Path, to: Path, generator: random.Random) -> str:
+def forge(folder, to, generator):
     """A copy of a checkpoint with one thing changed or several, sealed again; what was changed."""
     header = json.loads((folder / "agent.json").read_text())
     header.pop("sha256")
@@ -302,12 +303,11 @@ def forge(folder: Path, to: Path, generator: random.Random) -> str:
     values.write_bytes(content)
     if header.get("values") == json.loads((folder / "agent.json").read_text())["values"]:
         header["values"] = {"file": values.name, "sha256": known}
-    header["sha256"] = digest(_canonical(header))
-    (to / "agent.json").write_bytes(_canonical(header))
+    (to / "agent.json").write_bytes(seal_header(header))
     return ", ".join(changed)
 
 
-def forge_shapes(content: bytes, generator: random.Random) -> bytes:
+def forge_shapes(content, generator):
     """Shapes, types and places in the values' own header that its bytes do not bear out."""
     size = struct.unpack("<Q", content[:8])[0]
     if generator.random() < 0.2:
@@ -326,12 +326,12 @@ def forge_shapes(content: bytes, generator: random.Random) -> bytes:
 
 
 # ---- whoever loads them ----------------------------------------------------------------------------------------------
-def _status(name: str) -> int:
+def _status(name):
     found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
     return int(found[1]) << 10 if found else 0
 
 
-def suffer(folder: Path, kind: str) -> str:
+def suffer(folder, kind):
     """What playing, learning and `train --resume` do with a folder: "fine", "refused", or what is wrong with it."""
     said = set()
     for use in (compare, train):
@@ -347,7 +347,7 @@ def suffer(folder: Path, kind: str) -> str:
     return "fine" if "fine" in said else "refused"
 
 
-def compare(folder: Path, kind: str) -> None:
+def compare(folder, kind):
     """Whoever is taken for what he claims to be is that: an honest agent of these settings, with these numbers."""
     by_hand = callable(VICTIMS[kind][0])
     agent, record = load_with_record(folder, made(kind) if by_hand else None)
@@ -374,14 +374,15 @@ def compare(folder: Path, kind: str) -> None:
     assert len(digests) == 1, "it learns otherwise"
 
 
-def _equal(one: np.ndarray, other: np.ndarray) -> bool:
+def _equal(one, other):
     return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
-def child() -> None:
+def child():
     """Answer for one folder after the other; where there is none it is a copy of a sound run, made at its place."""
-    for line in sys.stdin:
-        folder, kind, place = json.loads(line)
+    pipe, asked = messages(*sys.argv[1:])
+    for content in asked:
+        folder, kind, place = json.loads(content)
         if not Path(place).exists():
             train(Path(place), kind)
         if not Path(folder).exists():
@@ -389,26 +390,24 @@ def child() -> None:
         Path("/proc/self/clear_refs").write_text("5")  # the peak of memory begins anew
         start, before = time.process_time(), _status("VmRSS")
         outcome = suffer(Path(folder), kind)
-        print(json.dumps([outcome, time.process_time() - start, _status("VmHWM") - before]), flush=True)
+        pipe.send_bytes(json.dumps([outcome, time.process_time() - start, _status("VmHWM") - before]).encode())
 
 
-class Child:
+class Loader:
     """A process that loads forgeries; it may die of one."""
 
-    def __init__(self, home: Path) -> None:
-        self.home, self.process, self.asked, self.kind = home, None, 0, ""
+    def __init__(self, home):
+        self.home, self.child, self.asked, self.kind = home, None, 0, ""
 
-    def whole(self, kind: str) -> Path:
+    def whole(self, kind):
         """A sound run, which the process has begun, saved in the middle of an episode where that can be, and gone on
         with.
 
         So it has compiled what there is to compile.
         """
-        if self.process is None or self.process.poll() is not None or self.asked >= _EACH_CHILD:
+        if self.child is None or self.child.process.poll() is not None or self.asked >= _EACH_CHILD:
             self.close()
-            self.process = subprocess.Popen(
-                [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-            )
+            self.child = Child("forging", subprocess.DEVNULL)
             self.asked, self.kind = 0, ""
         place, copy = self.home / "victims" / kind, self.home / "whole"
         if self.kind != kind:
@@ -418,22 +417,20 @@ class Child:
             self.kind = kind
         return place
 
-    def ask(self, folder: Path, kind: str) -> tuple[str, float, int]:
+    def ask(self, folder, kind):
         """What becomes of a folder, after how many seconds, with how many bytes more than before."""
         self.asked += 1
-        self.process.stdin.write(json.dumps([str(folder), kind, str(self.home / "victims" / kind)]).encode() + b"\n")
-        self.process.stdin.flush()
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.process.stdout, selectors.EVENT_READ)
-            heard = selector.select(_PATIENCE)
-        line = self.process.stdout.readline() if heard else b""
-        if line:
-            return tuple(json.loads(line))
-        if not heard:
-            self.process.kill()
-        return ("hangs" if not heard else f"dies with {self.process.wait()}"), 0.0, 0
+        pipe = self.child.pipe
+        try:
+            pipe.send_bytes(json.dumps([str(folder), kind, str(self.home / "victims" / kind)]).encode())
+            if pipe.poll(_PATIENCE):
+                return tuple(json.loads(pipe.recv_bytes()))
+        except (EOFError, OSError):
+            return self.child.last_words(), 0.0, 0
+        self.child.close()
+        return "hangs", 0.0, 0
 
-    def suffers(self, folder: Path, kind: str) -> tuple[str, float, int]:
+    def suffers(self, folder, kind):
         """`ask` of a copy; again where it took long, as settings of its own may have been compiled for it, once."""
         answer = ("", 2 * MOST_SECONDS, 0)
         for _ in range(2):
@@ -443,31 +440,28 @@ class Child:
                 answer = self.ask(self.home / "copy", kind)
         return answer
 
-    def close(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process.stdin.close()
-            self.process.stdout.close()
+    def close(self):
+        if self.child is not None:
+            self.child.close()
 
 
-def forged_checkpoints(home: Path, count: int, seed: int, kinds: tuple[str, ...] = tuple(VICTIMS)) -> dict:
+def forged_checkpoints(home, count, seed, kinds=tuple(VICTIMS)):
     """So many forgeries, each of which is refused in a line or is what it claims to be; as many of every kind."""
     seen, slowest, most = Counter(), 0.0, 0
-    child, faults = Child(home), []
+    loader, faults = Loader(home), []
     try:
         for place, kind in enumerate(kinds):
             generator = random.Random(f"{seed} {kind}")
             for number in range(count // len(kinds) + (place < count % len(kinds))):
-                changed = forge(child.whole(kind), home / "forged", generator)
-                outcome, seconds, memory = child.suffers(home / "forged", kind)
+                changed = forge(loader.whole(kind), home / "forged", generator)
+                outcome, seconds, memory = loader.suffers(home / "forged", kind)
                 seen[f"{kind}: {outcome if outcome in ('fine', 'refused') else 'FAULT'}"] += 1
                 slowest, most = max(slowest, seconds), max(most, memory)
                 if outcome not in ("fine", "refused") or seconds > MOST_SECONDS or memory > MOST_MEMORY:
                     told = f"{outcome} ({seconds:.1f} s, {memory >> 20} MiB)"
                     faults.append(f"{kind}, number {number}, {changed}: {told}")
     finally:
-        child.close()
+        loader.close()
     assert not faults, f"{len(faults)} faults:\n" + "\n".join(faults[:20])
     return {**dict(sorted(seen.items())), "slowest, seconds": round(slowest, 2), "most memory, MiB": most >> 20}
 

@@ -1,20 +1,16 @@
 """A kind of job that does nothing of use, and ends in every way that a job can end."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
-from pathlib import Path
-from typing import Any
 
-from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.runs.jobs import Job, kind
 
 _DIARY = "MULTIADVISOR_REHEARSAL_DIARY"  # a file to which every execution adds a line, for those who count them
 
 
 @kind("rehearsal")
-def rehearse(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:
+def rehearse(config, folder, tell):
     """Wait `seconds` in `steps`, then end as `then` says; `faults` limits that to so many times, kept in the folder."""
     number, steps, then = config["number"], config.get("steps", 1), config.get("then", "return")
     if (diary := os.environ.get(_DIARY)) is not None:
@@ -28,16 +24,16 @@ def rehearse(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[st
     return {"number": number, "square": number**2}
 
 
-def rehearsals(count: int, **config: Any) -> list[Job]:
+def rehearsals(count, **config):
     return [Job("rehearsal", {"number": k, **config}) for k in range(count)]
 
 
-def executed(diary: Path) -> list[int]:
+def executed(diary):
     """The numbers of the jobs that were executed, in order."""
     return [int(line.split()[0]) for line in diary.read_text().splitlines()] if diary.exists() else []
 
 
-def _due(faults: int | None, folder: Path | None) -> bool:
+def _due(faults, folder):
     if faults is None:
         return True
     assert folder is not None
@@ -47,7 +43,7 @@ def _due(faults: int | None, folder: Path | None) -> bool:
     return earlier < faults
 
 
-def _fault(how: str) -> None:
+def _fault(how):
     if how == "raise":
         raise RuntimeError("as rehearsed")
     if how == "kill":

@@ -4,7 +4,7 @@ import chaos
 import forging
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("nothing_imported")]
 
 
 def test_driver_and_workers_killed_again_and_again(tmp_path):
@@ -16,8 +16,8 @@ def test_driver_and_workers_killed_again_and_again(tmp_path):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_mutated_inputs_end_with_0_or_2_and_one_line(tmp_path, seed):
-    seen = chaos.mutated_inputs(tmp_path, 150, seed)
-    assert sum(seen.values()) == 150
+    seen = chaos.mutated_inputs(tmp_path, 250, seed)
+    assert sum(seen.values()) == 250
     assert seen["grid: exit 2"] > 10
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from shutil import copytree
 
 import gymnasium
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import multiadvisor as mad
+from agents import in_pieces, same
 from multiadvisor.agent import load_with_record
 from multiadvisor.runs.training import train_config
 from multiadvisor.settings import MOST_EVALUATIONS, Schedule
@@ -23,6 +25,7 @@ from multiadvisor.storage import checkpoint, files
 from multiadvisor.storage.checkpoint import FORMAT, LARGEST_JSON, MOST_ENTRIES
 from multiadvisor.storage.files import write_atomically
 from multiadvisor.storage.sealed import strict_json
+from refusal import refused
 
 
 @pytest.fixture(scope="module")
@@ -30,26 +33,6 @@ def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run") / "a"
     mad.MultiAdvisor(mad.make("three-fruits"), seed=3).learn(777, progress=False).save(folder, {"note": "kept"})
     return folder
-
-
-def copy(saved, to):
-    to.mkdir()
-    for path in saved.iterdir():
-        (to / path.name).write_bytes(path.read_bytes())
-    return to
-
-
-@pytest.mark.parametrize("planning", ["egocentric", "agnostic", "empathic"])
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_training_goes_on_bit_for_bit(tmp_path, planning, noise):
-    how = {"planning": planning, "noise": noise, "seed": 5}
-    whole = mad.MultiAdvisor(mad.make("pac-boy"), **how).learn(4321, progress=False)
-    mad.MultiAdvisor(mad.make("pac-boy"), **how).learn(1234, progress=False).save(tmp_path / "a")
-    resumed = mad.load(tmp_path / "a")
-    assert resumed.steps == 1234
-    resumed.learn(4321 - 1234, progress=False)
-    assert resumed._learner.table.tobytes() == whole._learner.table.tobytes()
-    assert resumed.episodes == whole.episodes
 
 
 def lake():
@@ -61,29 +44,18 @@ def lake():
     return mad.Task.from_gymnasium(gymnasium.make("FrozenLake-v1"), advisors, name="my lake")
 
 
-@pytest.mark.parametrize("cut", [1, 500, 1003, 2500])
-def test_gymnasium_training_goes_on_bit_for_bit(tmp_path, cut):
-    whole = mad.MultiAdvisor(lake(), seed=5).learn(4000, progress=False)
-    mad.MultiAdvisor(lake(), seed=5).learn(cut, progress=False).save(tmp_path / "a")
-    resumed = mad.load(tmp_path / "a", lake()).learn(4000 - cut, progress=False)
-    rows = resumed._learner.adapter.rows
-    assert resumed._learner.table[:rows].tobytes() == whole._learner.table[:rows].tobytes()
+@pytest.mark.parametrize(
+    ("make", "cut", "how"),
+    [*((lambda: mad.make("pac-boy"), 1234, {"planning": planning, "noise": noise})
+       for planning in ("egocentric", "agnostic", "empathic", "estimate") for noise in (0.0, 0.1)),
+     *((lake, cut, {}) for cut in (1, 500, 1003, 2500))],
+)  # fmt: skip
+def test_training_goes_on_bit_for_bit(tmp_path, make, cut, how):
+    whole = mad.MultiAdvisor(make(), seed=5, **how).learn(4000, progress=False)
+    begun = mad.MultiAdvisor(make(), seed=5, **how)
+    resumed = in_pieces(begun, lake() if make is lake else None, tmp_path, cut, 4000 - cut)
+    assert same(resumed, whole)
     assert resumed.evaluate(3).as_dict() == whole.evaluate(3).as_dict()
-
-
-def test_a_registered_environment_is_made_again(tmp_path):
-    agent = mad.MultiAdvisor(mad.make("multiadvisor/mo-TwoGoal-v0")).learn(100, progress=False)
-    agent.save(tmp_path / "a")
-    assert mad.load(tmp_path / "a").steps == 100
-
-
-def test_a_task_of_ones_own_has_to_be_given(tmp_path):
-    mad.MultiAdvisor(lake()).learn(10, progress=False).save(tmp_path / "a")
-    words = (
-        "'my lake', which cannot be recreated from data, as the reward of its advisor 'goal' is a function: give task="
-    )
-    with pytest.raises(mad.BadInput, match=words):
-        mad.load(tmp_path / "a")
 
 
 def test_saving_twice_is_the_same_bytes_and_leaves_no_litter(tmp_path):
@@ -96,35 +68,16 @@ def test_saving_twice_is_the_same_bytes_and_leaves_no_litter(tmp_path):
     assert len(list((tmp_path / "a").iterdir())) == 2
 
 
-def test_every_flipped_bit_is_refused(saved, tmp_path):
-    folder = copy(saved, tmp_path / "flip")
-    generator = random.Random(0)
-    for path in sorted(folder.iterdir()):
-        content = path.read_bytes()
-        for _ in range(300):
-            place, bit = generator.randrange(len(content)), generator.randrange(8)
-            broken = bytearray(content)
-            broken[place] ^= 1 << bit
-            path.write_bytes(broken)
-            with pytest.raises(mad.BadInput) as caught:
-                mad.load(folder)
-            assert "\n" not in str(caught.value)
-        path.write_bytes(content)
-    assert mad.load(folder).steps == 777
-
-
 @pytest.mark.parametrize("name", ["agent.json", "values"])
 def test_torn_files_are_refused(saved, tmp_path, name):
-    folder = copy(saved, tmp_path / "torn")
+    folder = copytree(saved, tmp_path / "torn")
     path = next(folder.glob(f"{name}*"))
     content = path.read_bytes()
     for size in (0, 1, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:size])
-        with pytest.raises(mad.BadInput, match=r"torn|changed|not the checkpoint"):
-            mad.load(folder)
+        refused(r"torn|changed|is no agent", mad.load, folder)
     path.unlink()
-    with pytest.raises(mad.BadInput, match=r"no run in|cannot read"):
-        mad.load(folder)
+    refused(r"no run in|cannot read", mad.load, folder)
 
 
 @pytest.mark.slow
@@ -167,25 +120,19 @@ def test_any_bytes_in_the_place_of_the_header(saved, tmp_path, content):
         (lambda h: h["task"].update(maker="", by_hand="somebody\nmade it"), "as somebody made it: give task="),
         (lambda h: h["values"].update(file="../../secret"), "names no values file"),
         (lambda h: h.update(format=FORMAT + 1, version="9.0.0"), "made by multiadvisor 9.0.0: upgrade"),
-        (lambda h: h.update(kind="cake"), "not the checkpoint of an agent"),
+        (lambda h: h.update(kind="cake"), "is no agent of multiadvisor"),
     ],
 )
 def test_contradictions_are_refused(saved, tmp_path, change, message):
-    folder = copy(saved, tmp_path / "changed")
+    folder = copytree(saved, tmp_path / "changed")
     reseal(folder, change_header=change)
-    with pytest.raises(mad.BadInput, match=message):
-        mad.load(folder)
-
-
-def test_another_task_is_refused(saved):
-    with pytest.raises(mad.BadInput, match="with other advisors"):
-        mad.load(saved, mad.make("pac-boy"))
+    refused(message, mad.load, folder)
 
 
 @pytest.mark.slow
 def test_a_full_disk_leaves_the_old_state(saved, tmp_path):
     """A limit on the size of files stands in for a full disk: the write itself fails half-way."""
-    folder = copy(saved, tmp_path / "full")
+    folder = copytree(saved, tmp_path / "full")
     program = """
 import resource, signal, sys
 import multiadvisor as mad
@@ -207,15 +154,13 @@ def test_a_read_only_folder_is_named(tmp_path, monkeypatch):
     def refuse(*args, **kwargs):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
-    with pytest.raises(mad.BadInput, match="Read-only file system"):
-        write_atomically(tmp_path / "x", b"")
+    monkeypatch.setattr(files.os, "open", refuse)
+    refused("Read-only file system", write_atomically, tmp_path / "x", b"")
 
 
 def test_saving_onto_a_file_is_refused(tmp_path):
     (tmp_path / "a").write_text("mine")
-    with pytest.raises(mad.BadInput, match="it is a file"):
-        mad.MultiAdvisor(mad.make("two-goal")).save(tmp_path / "a")
+    refused("it is a file", lambda: mad.MultiAdvisor(mad.make("two-goal")).save(tmp_path / "a"))
     assert (tmp_path / "a").read_text() == "mine"
 
 
@@ -256,8 +201,7 @@ def test_as_many_evaluations_as_a_schedule_allows_are_read_again(tmp_path):
     agent.save(tmp_path / "a", {"evaluations": evaluations, "seconds": 1.0, "schedule": {}})
     assert (tmp_path / "a" / "agent.json").stat().st_size > 16 << 20
     assert load_with_record(tmp_path / "a")[1]["evaluations"] == evaluations
-    with pytest.raises(mad.BadInput, match=f"at most {MOST_EVALUATIONS}"):
-        Schedule(steps=MOST_EVALUATIONS + 1, eval_every=1)
+    refused(f"at most {MOST_EVALUATIONS}", Schedule, steps=MOST_EVALUATIONS + 1, eval_every=1)
 
 
 @pytest.mark.slow
@@ -266,16 +210,14 @@ def test_a_record_that_could_not_be_read_again_is_not_written(tmp_path, record):
     agent = mad.MultiAdvisor(mad.make("two-goal")).learn(10, progress=False)
     agent.save(tmp_path / "a")
     agent.learn(10, progress=False)
-    with pytest.raises(mad.BadInput, match="too large to be read again"):
-        agent.save(tmp_path / "a", record)
+    refused("too large to be read again", agent.save, tmp_path / "a", record)
     assert mad.load(tmp_path / "a").steps == 10
     assert agent.learn(10, progress=False).steps == 30
 
 
 def test_a_record_of_every_advisor_in_too_many_evaluations_is_refused_before_it_begins():
     config = {"task": "pac-boy", "record": "every", "schedule": {"steps": 200000, "eval_every": 1, "eval_episodes": 1}}
-    with pytest.raises(mad.BadInput, match="more than a record holds"):
-        train_config(config, None, lambda fraction: None)
+    refused("more than a record holds", train_config, config, None, lambda fraction: None)
 
 
 def test_loading_while_another_process_saves_tries_again(tmp_path, monkeypatch):
@@ -293,8 +235,7 @@ def test_loading_while_another_process_saves_tries_again(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "read_header", read_and_be_overtaken)
     assert mad.load(tmp_path / "a").steps == 50
     next((tmp_path / "a").glob("values*")).unlink()
-    with pytest.raises(mad.BadInput, match="cannot read"):
-        mad.load(tmp_path / "a")
+    refused("cannot read", mad.load, tmp_path / "a")
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next_save(tmp_path):

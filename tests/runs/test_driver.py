@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
+import rehearsal
+from forging import flipped
 from rehearsal import executed, rehearsals
 
 import multiadvisor as mad
@@ -21,6 +23,8 @@ from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.ledger import driver_of, finished_ids, open_ledger, read_log, read_running
 from multiadvisor.storage import files
 from patience import PATIENCE
+from processes import alive, children, environment, wait_for
+from refusal import refused
 
 
 def starts(folder):
@@ -50,7 +54,8 @@ def test_every_job_once_and_in_order(tmp_path, executions, workers):
 
 @pytest.mark.slow
 def test_only_what_is_missing_runs(tmp_path, executions):
-    first = run_jobs(tmp_path / "a", rehearsals(5), workers=1)
+    first = run_jobs(tmp_path / "a", rehearsals(5) * 3, workers=1)
+    assert len(executed(executions)) == 5, "the same job twice is one"
     before = {path: path.read_bytes() for path in map(first.path, first.jobs)}
     assert len(run_jobs(tmp_path / "a", rehearsals(8), workers=1)) == 8
     assert sorted(executed(executions)) == list(range(8))
@@ -72,11 +77,6 @@ def test_what_a_killed_driver_left_of_a_finished_job_is_put_away(tmp_path):
     assert [path.name for path in scratch.iterdir()] == ["f" * 16], "what is not known to be finished stays"
 
 
-def test_the_same_job_twice_is_one(tmp_path, executions):
-    assert len(run_jobs(tmp_path / "a", rehearsals(2) * 3, workers=2)) == 2
-    assert len(executed(executions)) == 2
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("then", "words"),
@@ -94,25 +94,20 @@ def test_a_job_that_always_crashes_fails_after_three_tries_and_the_others_finish
     assert finished_ids(tmp_path / "a") == {job.id for job in jobs}
     assert executed(executions).count(1000) == 3
     assert all(executed(executions).count(k) == 1 for k in range(47))
-    results = run_jobs(tmp_path / "a", [*jobs, bad], workers=2, allow_failures=True)
-    assert len(results) == 47
-    assert list(results.failed) == [bad.id]
-    assert executed(executions).count(1000) == 6, "calling again tries it anew"
+    if then == "raise":
+        results = run_jobs(tmp_path / "a", [*jobs, bad], workers=2, allow_failures=True)
+        assert len(results) == 47
+        assert list(results.failed) == [bad.id]
+        assert executed(executions).count(1000) == 6, "calling again tries it anew"
 
 
 @pytest.mark.slow
-def test_two_faults_and_then_a_result(tmp_path):
-    jobs = rehearsals(3, then="kill", faults=2)
-    assert len(run_jobs(tmp_path / "a", jobs, workers=2)) == 3
-    assert starts(tmp_path / "a") == [3, 3, 3]
-
-
-@pytest.mark.slow
-def test_a_hung_worker_is_killed_and_its_job_tried_again(tmp_path):
-    jobs = [*rehearsals(4, seconds=0.3, steps=6), Job("rehearsal", {"number": 9, "then": "hang", "faults": 1})]
-    assert len(run_jobs(tmp_path / "a", jobs, workers=2, lease=4.0)) == 5
+def test_a_hung_worker_is_killed_and_its_job_tried_again_as_after_two_faults(tmp_path):
+    faulty = [{"number": 8, "then": "kill", "faults": 2}, {"number": 9, "then": "hang", "faults": 1}]
+    jobs = [*rehearsals(4, seconds=0.3, steps=6), *(Job("rehearsal", fault) for fault in faulty)]
+    assert len(run_jobs(tmp_path / "a", jobs, workers=2, lease=4.0)) == 6
     log = read_log(tmp_path / "a")
-    assert [log[job.id].starts for job in jobs] == [1, 1, 1, 1, 2]
+    assert [log[job.id].starts for job in jobs] == [1, 1, 1, 1, 3, 2]
 
 
 @pytest.mark.slow
@@ -160,11 +155,8 @@ def test_a_job_whose_machine_died_has_not_been_tried_and_is_not_watched_while_it
 
 
 def test_numbers_that_are_not_finite_are_no_result(tmp_path, monkeypatch):
-    import rehearsal
-
     monkeypatch.setattr(rehearsal, "rehearse", lambda config, folder, tell: {"x": float("nan")})
-    with pytest.raises(mad.BadInput, match="not JSON compliant"):
-        run_jobs(tmp_path / "a", rehearsals(1), workers=0)
+    refused("not JSON compliant", run_jobs, tmp_path / "a", rehearsals(1), workers=0)
     assert not list((tmp_path / "a" / "results").iterdir())
 
 
@@ -187,36 +179,13 @@ def drive(folder, count=48, seconds=0.05, lease=None):
     )
 
 
-def environment():
-    """What Python finds here it finds there."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-
-
-def alive(pid):
-    try:
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-
-
-def children(pid):
-    return [int(child) for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
-
-
-def wait_for(condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
-
-
+@pytest.mark.slow
 def test_a_second_driver_is_told_who_holds_the_folder(tmp_path):
     folder = tmp_path / "a"
     first = drive(folder, 1, 2 * PATIENCE)
-    wait_for(lambda: driver_of(folder) is not None)
+    wait_for(lambda: f"process {first.pid}" in str(driver_of(folder)))
     try:
-        with pytest.raises(mad.BadInput, match=rf"in use by process {first.pid} on {os.uname().nodename}"):
-            run_jobs(folder, rehearsals(1), workers=0)
+        refused(rf"in use by process {first.pid} on {os.uname().nodename}", run_jobs, folder, rehearsals(1), workers=0)
         wait_for(lambda: read_running(folder))
         [worker] = children(first.pid)
     finally:
@@ -261,9 +230,8 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_no_worker(tmp_path):
 
 
 def test_workers_that_cannot_start_are_an_error_and_no_loop(tmp_path, monkeypatch):
-    monkeypatch.setattr("multiadvisor.runs.engines.local_engine.environment", lambda: {"PYTHONHOME": "/nowhere"})
-    with pytest.raises(mad.BadInput, match="workers die before they start"):
-        run_jobs(tmp_path / "a", rehearsals(3), workers=2)
+    monkeypatch.setattr("multiadvisor.runs.child_process.environment", lambda: {"PYTHONHOME": "/nowhere"})
+    refused("workers die before they start", run_jobs, tmp_path / "a", rehearsals(3), workers=2)
 
 
 # ---- disks and clocks ------------------------------------------------------------------------------------------------
@@ -279,8 +247,7 @@ def test_a_full_disk_leaves_the_old_state_or_the_new_one(tmp_path, monkeypatch, 
         real(handle)
 
     monkeypatch.setattr(files.os, "fsync", full)
-    with pytest.raises(mad.BadInput, match="No space left on device"):
-        run_jobs(folder, rehearsals(6), workers=0)
+    refused("No space left on device", run_jobs, folder, rehearsals(6), workers=0)
     monkeypatch.undo()
     assert {name for name, one in read_log(folder).items() if one.done} <= finished_ids(folder)
     assert not list(folder.rglob("*.part"))
@@ -306,14 +273,11 @@ def test_a_file_size_limit_stops_a_real_driver_in_one_line(tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path):
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(mad.BadInput, match="is a file"):
-        run_jobs(tmp_path / "file", rehearsals(1))
-    with pytest.raises(mad.BadInput, match="cannot write"):
-        run_jobs(Path("/proc/nowhere"), rehearsals(1))
+    refused("is a file", run_jobs, tmp_path / "file", rehearsals(1))
+    refused("cannot write", run_jobs, Path("/proc/nowhere"), rehearsals(1))
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "precious.txt").write_text("mine")
-    with pytest.raises(mad.BadInput, match="holds no jobs"):
-        run_jobs(tmp_path / "b", rehearsals(1))
+    refused("holds no jobs", run_jobs, tmp_path / "b", rehearsals(1))
 
 
 @pytest.mark.slow
@@ -350,35 +314,29 @@ def test_a_driver_that_slept_does_not_take_its_workers_for_hung(tmp_path, everyb
 
 
 # ---- damage ----------------------------------------------------------------------------------------------------------
-def flipped(content, bit):
-    return content[: bit // 8] + bytes([content[bit // 8] ^ (1 << bit % 8)]) + content[bit // 8 + 1 :]
-
-
 def test_every_flipped_bit_of_a_result_is_refused(tmp_path):
     results = run_jobs(tmp_path / "a", rehearsals(1), workers=0)
     path = results.path(results.jobs[0])
     whole = path.read_bytes()
     for bit in range(8 * len(whole)):
         path.write_bytes(flipped(whole, bit))
-        with pytest.raises(mad.BadInput, match=r"changed|torn|upgrade|no result") as caught:
+        with pytest.raises(mad.BadInput, match=r"changed|upgrade|no result|what made it") as caught:
             results[results.jobs[0]]
         assert path.name in str(caught.value)
     path.write_bytes(whole)
     assert results[results.jobs[0]]["number"] == 0
 
 
-def test_flipped_bits_of_the_log_are_refused_or_do_not_matter(tmp_path):
+def test_flipped_bits_of_the_log_cost_what_one_line_said(tmp_path):
     run_jobs(tmp_path / "a", rehearsals(30), workers=0)
-    path, generator, refused = tmp_path / "a" / "jobs.log", random.Random(1), []
+    path, generator = tmp_path / "a" / "jobs.log", random.Random(1)
     whole, good = path.read_bytes(), read_log(tmp_path / "a")
-    for _ in range(400):  # but for the last byte: without its end a line counts as torn, which is another test's
-        path.write_bytes(flipped(whole, generator.randrange(8 * (len(whole) - 1))))
-        try:
-            assert read_log(tmp_path / "a") == good
-        except mad.BadInput as error:
-            refused.append(str(error))
-    assert len(refused) > 350
-    assert not any("\n" in line or "remove it and run again" not in line for line in refused)
+    for _ in range(400):
+        path.write_bytes(flipped(whole, generator.randrange(8 * len(whole))))
+        found = read_log(tmp_path / "a")
+        assert sum(found.get(name) != one for name, one in good.items()) <= 2  # an end that is lost joins two lines
+        assert {one.seconds for one in found.values()} <= {0.0, *(one.seconds for one in good.values())}
+    assert len(run_jobs(tmp_path / "a", rehearsals(30), workers=0)) == 30
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9])
@@ -389,7 +347,6 @@ def test_a_torn_tail_of_the_log_costs_nothing(tmp_path, executions, share):
     log.write_bytes(log.read_bytes()[: int(share * log.stat().st_size)])
     assert len(run_jobs(tmp_path / "a", rehearsals(31), workers=0)) == 31
     assert len(executed(executions)) == 31
-    assert log.read_bytes().endswith(b"\n")
     assert len(read_log(tmp_path / "a")) >= 1 + int(share * 29)
 
 
@@ -398,8 +355,7 @@ def test_a_result_that_no_log_knows_is_looked_at_before_it_counts(tmp_path):
     path = results.path(results.jobs[0])
     path.write_bytes(path.read_bytes()[:-9])
     (tmp_path / "a" / "jobs.log").unlink()
-    with pytest.raises(mad.BadInput, match=f"{path.name}.* is damaged or was changed"):
-        run_jobs(tmp_path / "a", rehearsals(1), workers=0)
+    refused(f"{path.name}.* is damaged or was changed", run_jobs, tmp_path / "a", rehearsals(1), workers=0)
 
 
 def test_the_lock_is_held_against_this_very_process_too(tmp_path):

@@ -13,8 +13,10 @@ from forging import reseal
 
 import multiadvisor as mad
 from multiadvisor.core.compiling import compiled
-from multiadvisor.storage import checkpoint
-from multiadvisor.storage.sealed import digest
+from multiadvisor.storage.checkpoint import seal_header
+from refusal import refused
+
+pytestmark = pytest.mark.slow
 
 QUICK = mad.DQN(
     hidden=(8,), learning_starts=32, batch_size=16, buffer_size=300, train_freq=2, updates_at_once=4, n_envs=2
@@ -28,7 +30,6 @@ def put(name, place, value):
     return change
 
 
-@pytest.mark.slow
 def test_a_cell_far_outside_of_the_maze_does_not_corrupt_memory(tmp_path):
     flags = ["--eval-every", "30", "--eval-episodes", "1", "--out", str(tmp_path / "a"), "--steps"]
     train = [sys.executable, "-m", "multiadvisor", "train", "three-fruits", *flags]
@@ -98,7 +99,8 @@ ARRAYS = {
         put("replay kind", slice(None), 1),  # no end in sight
         put("replay action", (0, 0), 4), put("replay reward", (0, 0, 0), np.nan), put("updates", 0, -(10**9)),
         put("updates", 0, 0), put("network 000", (0, 0, 0, 0), np.inf), less("replay kind"),
-        other_type("replay replay_clock"),
+        put("replay replay_clock", (0, 1), -1), other_type("replay replay_clock"), other_type("replay reward"),
+        lambda tensors: tensors.pop("replay reward"),
     ],
 }  # fmt: skip
 GREEDY = [  # what would take terabytes
@@ -131,22 +133,18 @@ def loaded(folder, kind):
     return mad.load(folder, cards() if kind == "cards" else None)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "change"), [(kind, change) for kind, many in ARRAYS.items() for change in many])
 def test_arrays_that_no_run_has_are_refused(sound, tmp_path, kind, change):
     shutil.copytree(sound(kind), tmp_path / "a")
     reseal(tmp_path / "a", change)
-    with pytest.raises(mad.BadInput, match=r"restore it from a copy|made for another|it must be below"):
-        loaded(tmp_path / "a", kind)
+    refused(r"restore it from a copy|made for another|it must be below", loaded, tmp_path / "a", kind)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "greedy"), GREEDY)
 def test_networks_that_would_take_terabytes_are_refused(sound, tmp_path, kind, greedy):
     shutil.copytree(sound(kind), tmp_path / "a")
     reseal(tmp_path / "a", change_header=lambda header: header["settings"]["learner"].update(greedy))
-    with pytest.raises(mad.BadInput, match=r"restore it from a copy|at most"):
-        loaded(tmp_path / "a", kind)
+    refused(r"restore it from a copy|at most", loaded, tmp_path / "a", kind)
 
 
 def test_a_trail_that_its_environment_did_not_play(tmp_path):
@@ -158,8 +156,7 @@ def test_a_trail_that_its_environment_did_not_play(tmp_path):
         tensors["counters"][0] = 2000
 
     reseal(tmp_path / "a", longer, lambda header: header.update(steps=2000))
-    with pytest.raises(mad.BadInput, match="is not reproducible"):
-        mad.load(tmp_path / "a", task).learn(1, progress=False)
+    refused("is not reproducible", lambda: mad.load(tmp_path / "a", task).learn(1, progress=False))
 
 
 # ---- worlds of one's own ---------------------------------------------------------------------------------------------
@@ -191,26 +188,15 @@ def ring(sizes):
     return mad.Task("ring", ("stay", "on"), (mad.Advisor("four", state="place", states=5),), world, limit=20)
 
 
-@pytest.mark.slow
 def test_a_world_that_gives_no_sizes_begins_a_new_episode(tmp_path):
     mad.MultiAdvisor(ring(None)).learn(30, progress=False).save(tmp_path / "a")
     reseal(tmp_path / "a", put("x", 0, 10**15))
     agent = mad.load(tmp_path / "a", ring(None)).learn(100, progress=False)
     assert agent.steps == 130
-    with pytest.raises(mad.BadInput, match=r"world, sizes was None, and is \[5\]"):
-        mad.load(tmp_path / "a", ring((5,)))
+    refused(r"world, sizes was None, and is \[5\]", mad.load, tmp_path / "a", ring((5,)))
     mad.MultiAdvisor(ring((5,))).learn(30, progress=False).save(tmp_path / "b")
     reseal(tmp_path / "b", put("x", 0, 10**15))
-    with pytest.raises(mad.BadInput, match="it must be below 5"):
-        mad.load(tmp_path / "b", ring((5,)))
-
-
-@pytest.mark.slow
-def test_a_world_that_gives_sizes_goes_on_bit_for_bit(tmp_path):
-    mad.MultiAdvisor(ring((5,)), seed=1).learn(33, progress=False).save(tmp_path / "a")
-    again = mad.load(tmp_path / "a", ring((5,))).learn(67, progress=False)
-    whole = mad.MultiAdvisor(ring((5,)), seed=1).learn(100, progress=False)
-    assert again.values(0).tobytes() == whole.values(0).tobytes()
+    refused("it must be below 5", mad.load, tmp_path / "b", ring((5,)))
 
 
 # ---- what is quoted --------------------------------------------------------------------------------------------------
@@ -228,7 +214,6 @@ def changed_everywhere(data, value):
             yield {**{k: v for k, v in data.items() if k != name}, str(value): part}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "settings"),
     [
@@ -247,8 +232,7 @@ def test_no_answer_quotes_at_length(tmp_path, task, settings):
     whole.pop("sha256")
     said = []
     for header in (each for value in LONG for each in changed_everywhere(whole, value) if isinstance(each, dict)):
-        sealed = {**header, "sha256": digest(checkpoint._canonical(header))}
-        (tmp_path / "a/agent.json").write_bytes(checkpoint._canonical(sealed))
+        (tmp_path / "a/agent.json").write_bytes(seal_header(header))
         try:
             mad.load(tmp_path / "a")
         except mad.BadInput as error:
@@ -270,8 +254,7 @@ def test_no_answer_quotes_at_length(tmp_path, task, settings):
 def test_tasks_that_would_take_terabytes(tmp_path, task, options):
     mad.MultiAdvisor(mad.make("three-fruits")).save(tmp_path / "a")
     reseal(tmp_path / "a", change_header=lambda header: header["task"].update(name=task, maker=task, options=options))
-    with pytest.raises(mad.BadInput, match=r"at most|give its text|give a value"):
-        mad.load(tmp_path / "a")
+    refused(r"at most|give its text|give a value", mad.load, tmp_path / "a")
 
 
 @pytest.mark.parametrize("name", ["agent.json", "values"])
@@ -280,33 +263,7 @@ def test_pipes_and_devices_are_no_files(tmp_path, name):
     path = next((tmp_path / "a").glob(f"{name}*"))
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(mad.BadInput, match="it is not a file"):
-        mad.load(tmp_path / "a")
+    refused("it is not a file", mad.load, tmp_path / "a")
     path.unlink()
     path.symlink_to("/dev/zero")
-    with pytest.raises(mad.BadInput, match="it is not a file"):
-        mad.load(tmp_path / "a")
-
-
-def test_a_step_that_failed_is_no_part_of_the_run(tmp_path):
-    class Flaky(gymnasium.Wrapper):
-        left = 25
-
-        def step(self, action):
-            self.left -= 1
-            if self.left == 0:
-                raise RuntimeError("the power was gone")
-            return super().step(action)
-
-    def task():
-        return mad.Task.from_gymnasium(Flaky(gymnasium.make("FrozenLake-v1")), name="lake")
-
-    agent = mad.MultiAdvisor(task(), seed=4)
-    with pytest.raises(RuntimeError):
-        agent.learn(60, progress=False)
-    agent.save(tmp_path / "a")
-    Flaky.left = 10**9  # those made from now on go on for ever
-    whole = mad.MultiAdvisor(task(), seed=4).learn(60, progress=False)
-    for other in (agent, mad.load(tmp_path / "a", task())):
-        other.learn(60 - other.steps, progress=False)
-        assert other.values(0).tobytes() == whole.values(0).tobytes()
+    refused("it is not a file", mad.load, tmp_path / "a")

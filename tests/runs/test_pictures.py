@@ -10,13 +10,14 @@ import pytest
 
 import multiadvisor as mad
 from explorer import drawn
+from multiadvisor.analysis.episodes import record
+from multiadvisor.analysis.trace_file import read_trace
 from multiadvisor.core import plugins
-from multiadvisor.errors import BadInput
-from multiadvisor.explorer.albums import Albums
+from multiadvisor.explorer.insights import Albums
 from multiadvisor.explorer.library import Library
 from multiadvisor.runs import artists
 from multiadvisor.runs.pictures import Painting, encode, pixels, with_pictures
-from multiadvisor.runs.trace import read_trace, record
+from refusal import refused
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +36,7 @@ def test_a_picture_keeps_its_colours_however_many():
 
 def test_without_pillow_it_is_said_what_to_install(agent, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(BadInput, match="install the extra video"):
-        with_pictures(record(agent, episodes=1, seed=5), agent.task)
+    refused("install the extra video", with_pictures, record(agent, episodes=1, seed=5), agent.task)
 
 
 def test_pictures_belong_to_their_steps_and_change_no_episode(agent, tmp_path):
@@ -92,21 +92,17 @@ def test_what_draws_itself_as_text_is_kept_as_text(monkeypatch):
 def test_what_cannot_be_drawn_is_said_in_a_sentence(agent, monkeypatch):
     trace = record(agent, episodes=1, seed=5)
     monkeypatch.setattr(drawn.Line, "render", lambda self: 1 / 0)
-    with pytest.raises(BadInput, match="cannot be drawn: division by zero"):
-        with_pictures(trace, agent.task)
+    refused("cannot be drawn: division by zero", with_pictures, trace, agent.task)
     monkeypatch.setitem(drawn.Line.metadata, "render_modes", [])
-    with pytest.raises(BadInput, match="no render mode"):
-        with_pictures(trace, agent.task)
+    refused("no render mode", with_pictures, trace, agent.task)
     mine = mad.Task.from_gymnasium(drawn.Line(), advisors=agent.task.advisors)
-    with pytest.raises(BadInput, match="no render mode"):
-        with_pictures(trace, mine)
+    refused("no render mode", with_pictures, trace, mine)
 
 
 def test_an_environment_that_goes_another_way_is_found_out():
     agent = mad.MultiAdvisor(drawn.line(slips=True), gamma=0.9, seed=1)
     trace = record(agent, episodes=1, seed=0)
-    with pytest.raises(BadInput, match="is not reproducible from step"):
-        with_pictures(trace, agent.task)
+    refused("is not reproducible from step", with_pictures, trace, agent.task)
 
 
 FAULTY = """
@@ -147,7 +143,7 @@ gymnasium.register("Faulty-v0", Faulty)
 @pytest.mark.slow
 def test_what_goes_wrong_in_the_process_that_draws_is_said_and_the_next_episode_is_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(plugins, "IMPORTED", [])
-    monkeypatch.setattr(artists, "_away", away := [artists._Away()])
+    monkeypatch.setattr(artists, "_away", away := [artists._Artist(away=True)])
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "faulty_drawing.py").write_text(FAULTY)
     plugins.import_own(str(tmp_path / "faulty_drawing.py"))
@@ -159,7 +155,7 @@ def test_what_goes_wrong_in_the_process_that_draws_is_said_and_the_next_episode_
         return painting
 
     whole = painted("")
-    first = away[0].process.pid
+    first = away[0].child.process.pid
     assert (len(whole.of), whole.reason) == (9, "")
     for fault, said in (
         ("raise", "it stopped drawing itself: no more ink"),
@@ -168,7 +164,7 @@ def test_what_goes_wrong_in_the_process_that_draws_is_said_and_the_next_episode_
         broken = painted(fault)
         assert said in broken.reason
         assert broken.content == whole.content[:3]
-    assert away[0].process.pid == first
+    assert away[0].child.process.pid == first
     for fault, said in (("exit", "ended with exit code 7"), ("hang", "gave no picture for 2 seconds")):
         monkeypatch.setattr(artists, "_PATIENCE", 2 if fault == "hang" else 60)
         broken = painted(fault)
@@ -177,13 +173,13 @@ def test_what_goes_wrong_in_the_process_that_draws_is_said_and_the_next_episode_
         monkeypatch.setattr(artists, "_PATIENCE", 60)
         assert painted("").content == whole.content
     artists.end_idle()
-    assert away[0].process is None
+    assert away[0].child is None
     assert painted("").content == whole.content
-    monkeypatch.setattr(artists._Away, "_read", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(artists._Artist, "_read", lambda self, task: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         painted("")
     monkeypatch.undo()
-    assert away[0].process is None  # its answer would be taken for another
+    assert away[0].child is None  # its answer would be taken for another
 
 
 def test_what_is_drawn_here_closes_nothing_of_what_is_drawn_next():
@@ -209,21 +205,6 @@ def test_what_is_drawn_here_closes_nothing_of_what_is_drawn_next():
     again = painting(1)
     again.advance(again.count)
     assert (again.content, again.of) == (one.content, one.of)
-
-
-def test_each_advisors_reward_and_running_return(agent, tmp_path):
-    trace = record(agent, episodes=2, seed=5)
-    for episode in range(2):
-        length = int(trace.length[episode])
-        paid = {"time": -1.0}
-        assert [trace.step(episode, step).rewards for step in range(length)] == [paid] * (length - 1) + [
-            {**paid, "goal": 10.0}
-        ]
-        assert trace.step(episode, length - 1).returns == {"time": -float(length), "goal": 10.0}
-        assert trace.returns(episode).shape == (length + 1, 2)
-        assert trace.returns(episode)[-1].tolist() == [-length, 10.0]
-        assert np.array_equal(trace.returns(episode)[-1], trace.played().returns[episode])
-        assert np.array_equal(np.diff(trace.returns(episode), axis=0), trace.rewards(episode))
 
 
 def as_the_page_reads(packed, run, episode):
@@ -253,11 +234,10 @@ def test_pictures_of_a_trace_file_are_those_that_the_page_gets(agent):
     assert not drawn.drawn
 
 
-def test_whoever_comes_later_gets_every_picture_too(agent, monkeypatch):
-    monkeypatch.setattr("multiadvisor.explorer.albums._AT_ONCE", 2)
+def test_whoever_comes_later_gets_every_picture_too(agent):
     library = Library(episodes=1)
     run = library.add_agent(agent, "walker")
-    packed = Albums(library)
+    packed = Albums(library, at_once=2)
     first = as_the_page_reads(packed, run.id, 0)
     trace, episode = library.recorded(run.id, 0)
     assert len(first) == trace.length[episode] + 1 > 2

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
+from multiadvisor.analysis.episodes import record
+from multiadvisor.analysis.trace_file import read_trace
 from multiadvisor.cli import main
 from multiadvisor.core.rng import EVALUATION, environment_seed
 from multiadvisor.envs.render import picture
 from multiadvisor.runs.pictures import pixels, with_pictures
-from multiadvisor.runs.trace import read_trace, record
 
 pytestmark = pytest.mark.slow
 SIZE = 24  # pixels
@@ -122,7 +123,7 @@ def test_a_trace_is_what_a_fresh_environment_does(told):
         assert (pixels(trace.pictures[picture_at]) == env.render()).all(), "the picture of the end"
         picture_at += 1
         assert (terminated or truncated, terminated) == (True, bool(trace.terminated[episode]))
-        assert trace.played().returns[episode].tolist() == pytest.approx(list(returns.values()))
+        assert trace.played.returns[episode].tolist() == pytest.approx(list(returns.values()))
         scores.append(score)
         cut += not terminated
     assert trace.score.tolist() == pytest.approx(scores)
@@ -207,7 +208,7 @@ def test_the_command_films_the_first_episode(tmp_path):
     assert len(film(tmp_path / "b.mp4", frames[0].shape)) == len(frames) + video.HOLD
 
 
-class Decision(Ledge):
+class Text(Ledge):
     """Draws itself as a text that is longer in some steps."""
 
     metadata = {"render_modes": ["ansi"], "render_fps": 8}  # noqa: RUF012
@@ -216,14 +217,14 @@ class Decision(Ledge):
         return "\n".join(["#" * (3 + 40 * (self.elapsed % 3))] * (1 + self.elapsed % 4))
 
 
-gymnasium.register("tests/Told-v0", Decision)
+gymnasium.register("tests/Text-v0", Text)
 
 
 def test_pictures_of_several_sizes_make_one_video(tmp_path):
     video = pytest.importorskip("multiadvisor.viz.video")
     from PIL import Image, ImageSequence
 
-    agent = mad.MultiAdvisor(mad.Task.from_gymnasium("tests/Told-v0"), gamma=0.8).learn(30, progress=False)
+    agent = mad.MultiAdvisor(mad.Task.from_gymnasium("tests/Text-v0"), gamma=0.8).learn(30, progress=False)
     frames = list(video.trace_frames(with_pictures(record(agent, 1, 3), agent.task), 0))
     assert len({one.shape for one in frames}) > 2
     shape = (*(max(one.shape[side] for one in frames) for side in (0, 1)), 3)
@@ -262,7 +263,7 @@ def test_the_caption_of_a_term_is_of_that_term(monkeypatch, many):
     told = []
     monkeypatch.setattr(video, "_captioned", lambda image, head, lines, most: told.append(lines))
     list(video.trace_frames(trace, 0))
-    paid = trace.rewards(0)
+    paid = trace.reward
     columns = [[0], [1, 2], [3, 4, 5, 6]] if many else [[0], [1], [2]]
     names = ["all", "fuel", "more"] if many else ["fuel", "main", "side"]
     for step, lines in enumerate(told):

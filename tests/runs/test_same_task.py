@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -12,10 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import multiadvisor as mad
+from command_line import printed
+from command_line import refused as one_line
 from multiadvisor import cli
-from multiadvisor.envs.builtin import make
+from multiadvisor.analysis.episodes import record
+from multiadvisor.envs.registry import make
 from multiadvisor.envs.worlds.gadgets import finite_task
-from multiadvisor.runs.trace import record, replay
+from multiadvisor.runs.trace import replay
 from multiadvisor.storage.checkpoint import read_checkpoint, write_checkpoint
 
 LAKE = "FrozenLake-v1"
@@ -40,19 +45,18 @@ def test_options_of_an_environment_are_kept(tmp_path, how, capsys):
     task = {
         "environment": lambda: mad.Task.from_gymnasium(gymnasium.make(LAKE, is_slippery=False)),
         "name": lambda: mad.Task.from_gymnasium(LAKE, is_slippery=False),
-        "make": lambda: mad.make(f"{LAKE}", is_slippery=False),
+        "make": lambda: mad.make(LAKE, is_slippery=False),
     }[how]()
     agent = saved(task, tmp_path / "a", 20_000, gamma=0.9, epsilon=0.5)
     assert agent.evaluate(20).score == 1.0
     assert mad.load(tmp_path / "a").evaluate(20).score == 1.0
-    assert cli.main(["evaluate", str(tmp_path / "a"), "--episodes", "20", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["score"] == 1.0
-    assert mad.load(tmp_path / "a", mad.make(f"{LAKE}", is_slippery=False)).steps == 20_000
-    refused(tmp_path / "a", "is_slippery was False, and is not given", mad.make(f"{LAKE}"))
+    assert printed(capsys, "evaluate", tmp_path / "a", "--episodes", 20)["score"] == 1.0
+    assert mad.load(tmp_path / "a", mad.make(LAKE, is_slippery=False)).steps == 20_000
+    refused(tmp_path / "a", "is_slippery was False, and is not given", mad.make(LAKE))
 
 
 def test_what_is_the_same_may_be_said_in_other_words(tmp_path):
-    saved(mad.make(f"{LAKE}"), tmp_path / "a")
+    saved(mad.make(LAKE), tmp_path / "a")
     limited = wrappers.TimeLimit(gymnasium.make(LAKE, max_episode_steps=-1, render_mode="rgb_array"), 100)
     for env in (gymnasium.make(LAKE, is_slippery=True, map_name="4x4"), limited):
         assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(env)).steps == 50
@@ -68,27 +72,6 @@ def test_the_limit_is_kept(tmp_path, steps):
     refused(tmp_path / "a", "max_episode_steps was", mad.Task.from_gymnasium("CliffWalking-v1", max_episode_steps=21))
 
 
-class Doubled(gymnasium.RewardWrapper):
-    def reward(self, reward):
-        return 2 * reward
-
-
-@pytest.mark.parametrize(
-    ("wrap", "reason"),
-    [
-        (Doubled, "its environment is wrapped in Doubled"),
-        (lambda env: wrappers.TransformReward(env, lambda r: r), "its environment is wrapped in TransformReward"),
-        (lambda env: wrappers.NormalizeReward(env), "its environment is wrapped in NormalizeReward"),
-    ],
-)
-def test_wrappers_that_are_more_than_data_are_asked_for(tmp_path, wrap, reason):
-    task = mad.Task.from_gymnasium(wrap(gymnasium.make(LAKE)))
-    saved(task, tmp_path / "a")
-    refused(tmp_path / "a", f"cannot be recreated from data, as {reason}: give task=")
-    refused(tmp_path / "a", "other advisors, weights or options", mad.make(f"{LAKE}"))
-    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(wrap(gymnasium.make(LAKE)))).steps == 50
-
-
 def test_wrappers_of_plain_data_are_put_on_again(tmp_path):
     env = wrappers.TimeLimit(wrappers.ClipReward(gymnasium.make("CliffWalking-v1"), -1, 1), 30)
     saved(mad.Task.from_gymnasium(env, name="clipped"), tmp_path / "a")
@@ -97,53 +80,6 @@ def test_wrappers_of_plain_data_are_put_on_again(tmp_path):
     assert again.task.name == "clipped"
     other = wrappers.TimeLimit(wrappers.ClipReward(gymnasium.make("CliffWalking-v1"), -1, 2), 30)
     refused(tmp_path / "a", "wrappers 0 1, max_reward was 1, and is 2", mad.Task.from_gymnasium(other, name="clipped"))
-
-
-class Unregistered(gymnasium.Env):
-    def __init__(self, size=3):
-        self.observation_space = self.action_space = gymnasium.spaces.Discrete(size)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        return 0, {}
-
-    def step(self, action):
-        return action, 1.0, action == 0, False, {}
-
-
-def test_an_environment_that_is_not_registered_is_asked_for(tmp_path):
-    saved(mad.Task.from_gymnasium(Unregistered()), tmp_path / "a")
-    refused(tmp_path / "a", "as its environment is not registered with Gymnasium: give task=")
-    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(Unregistered())).steps == 50
-    refused(tmp_path / "a", "other advisors", mad.Task.from_gymnasium(wrappers.TimeLimit(Unregistered(), 5)))
-
-
-@pytest.mark.parametrize(
-    ("advisor", "reason"),
-    [
-        (mad.Advisor("x", reward=lambda t: 0.0), "the reward of its advisor 'x' is a function"),
-        (mad.Advisor("x", state=lambda o: o), "the state of its advisor 'x' is a function"),
-        (mad.Advisor("x", active=lambda o: True), "the active of its advisor 'x' is a function"),
-        (mad.Advisor("x", ended=lambda t: False), "the ended of its advisor 'x' is a function"),
-    ],
-)
-def test_functions_are_asked_for_and_where_there_were_none_refused(tmp_path, advisor, reason):
-    saved(mad.Task.from_gymnasium(LAKE, [advisor]), tmp_path / "a")
-    refused(tmp_path / "a", f"{reason}: give task=")
-    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(LAKE, [advisor])).steps == 50
-    refused(tmp_path / "a", "other advisors", mad.Task.from_gymnasium(LAKE, [mad.Advisor("x")]))
-
-
-def test_bins_are_data(tmp_path):
-    bins = mad.Bins([-1.2, -0.07], [0.6, 0.07], [18, 14])
-    saved(mad.Task.from_gymnasium("MountainCar-v0", discretise=bins), tmp_path / "a")
-    assert mad.load(tmp_path / "a").task.adapter.discretise.states == 252
-    other = mad.Bins([-1.2, -0.07], [0.6, 0.07], [14, 18])
-    refused(tmp_path / "a", "bins was", mad.Task.from_gymnasium("MountainCar-v0", discretise=other))
-    saved(mad.Task.from_gymnasium("MountainCar-v0", [mad.Advisor("t", state=bins)]), tmp_path / "b")
-    assert mad.load(tmp_path / "b").task.advisors[0].state(np.array([9.0, 9.0])) == 251
-    saved(mad.Task.from_gymnasium("MountainCar-v0", discretise=lambda o: int(o[0] > 0)), tmp_path / "c")
-    refused(tmp_path / "c", "as its discretise= is a function: give task=")
 
 
 ADVISORS = st.lists(
@@ -172,11 +108,11 @@ def test_data_makes_the_same_task_again(advisors, limit, concave, weight):
 
 
 def test_a_trace_is_of_its_environment():
-    task = mad.make(f"{LAKE}", is_slippery=False)
+    task = mad.make(LAKE, is_slippery=False)
     trace = record(mad.MultiAdvisor(task).learn(50, progress=False))
-    replay(trace, mad.make(f"{LAKE}", is_slippery=False))
+    replay(trace, mad.make(LAKE, is_slippery=False))
     with pytest.raises(mad.BadInput, match="other advisors or options"):
-        replay(trace, mad.make(f"{LAKE}"))
+        replay(trace, mad.make(LAKE))
 
 
 TRAIN = (
@@ -198,8 +134,7 @@ def test_a_maze_is_kept_with_the_run(maze, monkeypatch, capsys):
     texts = {}
     for where in ("here", "elsewhere"):
         capsys.readouterr()
-        assert cli.main(["evaluate", "run" if where == "here" else "../run", "--json"]) == 0
-        texts[where] = json.loads(capsys.readouterr().out) | {"run": ""}
+        texts[where] = printed(capsys, "evaluate", "run" if where == "here" else "../run") | {"run": ""}
         if where == "here":
             Path("elsewhere").mkdir()
             monkeypatch.chdir("elsewhere")
@@ -212,8 +147,8 @@ def test_an_edited_maze_is_another_task(maze, capsys):
     assert cli.main(TRAIN) == 0
     before = mad.load("run").evaluate(5).as_dict()
     maze.write_text("..P\n.G.\n")
-    assert cli.main([*TRAIN, "--resume"]) == 2
-    assert "other advisors, weights or options" in capsys.readouterr().err
+    capsys.readouterr()
+    one_line(capsys, "other advisors, weights or options", *TRAIN, "--resume")
     assert mad.load("run").evaluate(5).as_dict() == before, "the run has its own maze"
     maze.unlink()
     assert mad.load("run").evaluate(5).as_dict() == before
@@ -236,20 +171,6 @@ def test_no_file_is_read_because_a_checkpoint_names_it(maze):
     header["task"]["options"]["maze"] = "maze.txt"
     write_checkpoint(Path("a"), header, tensors)
     refused("a", "'maze.txt', the name of a file: give its text")
-
-
-# ---- compiled worlds of one's own ------------------------------------------------------------------------------------
-def coin(pay):
-    one = np.ones((1, 2, 1))
-    reward = np.array([[[[0.0]], [[pay]]]])
-    return finite_task("coin", ("wait", "take"), ("money",), np.ones(1), one, one * 0, reward, np.array([[[0], [1]]]))
-
-
-def test_a_world_of_ones_own_is_known_by_its_constants(tmp_path):
-    saved(coin(1.0), tmp_path / "a")
-    refused(tmp_path / "a", "'coin', which cannot be recreated from data, as it was put together by hand: give task=")
-    assert mad.load(tmp_path / "a", coin(1.0)).steps == 50
-    refused(tmp_path / "a", "other advisors, weights or options", coin(2.0))
 
 
 # ---- weights ---------------------------------------------------------------------------------------------------------
@@ -289,17 +210,13 @@ def test_a_run_goes_on_with_other_weights_only_where_it_can_and_where_it_is_told
     for each in (own, asks):
         assert cli.main(each) == 0
     capsys.readouterr()
-    assert cli.main([*asks, "--resume", "--weights", "goal 1=3"]) == 2
-    assert "whose empathic values depend on the weights" in capsys.readouterr().err
-    assert cli.main([*own, "--resume", "--weights", "goal 1=3", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["reweighted"] == [
-        {"steps": 50, "weights": {"goal 1": 3.0, "goal 2": 1.0}}
-    ]
-    assert cli.main([*own, "--resume"]) == 2
-    assert "with other advisors, weights or options" in capsys.readouterr().err
+    one_line(capsys, "whose empathic values depend on the weights", *asks, "--resume", "--weights", "goal 1=3")
+    result = printed(capsys, *own, "--resume", "--weights", "goal 1=3")
+    assert result["reweighted"] == [{"steps": 50, "weights": {"goal 1": 3.0, "goal 2": 1.0}}]
+    one_line(capsys, "with other advisors, weights or options", *own, "--resume")
 
 
-# ---- spaces ----------------------------------------------------------------------------------------------------------
+# ---- what a task consists of -----------------------------------------------------------------------------------------
 class Spaces(gymnasium.Env):
     """Whatever is done, the first observation of its space is seen."""
 
@@ -316,98 +233,139 @@ class Spaces(gymnasium.Env):
         return self.observation_space.sample(), 1.0, bool(self.np_random.random() < 0.1), False, {}
 
 
+class Doubled(gymnasium.RewardWrapper):
+    def reward(self, reward):
+        return 2 * reward
+
+
+class Case(NamedTuple):
+    """A task, made anew each time; another one, and how it is told from that; why it cannot be made from data."""
+
+    own: Callable[[], mad.Task]
+    other: Callable[[], mad.Task]
+    told: str
+    reason: str = ""
+    settings: dict[str, Any] = {}  # noqa: RUF012
+    steps: int = 20
+
+
+def of(env, *advisors, **more):
+    """How a task is made of an environment that is made each time."""
+    return lambda: mad.Task.from_gymnasium(env(), *advisors, **more)
+
+
+def lake(*advisors, **more):
+    return of(lambda: LAKE, *advisors, **more)
+
+
+def wrapped(wrapper):
+    return of(lambda: wrapper(gymnasium.make(LAKE)))
+
+
+def observed(space):
+    return of(lambda: Spaces(TWO, space))
+
+
+def acted(space):
+    return of(lambda: Spaces(space, TWO))
+
+
+def boxes(low, high, seen=1.0):
+    return of(lambda: Spaces(spaces.Box(low, high, (2,)), spaces.Box(-seen, seen, (3,))), name="box")
+
+
+def hills(advisors=None, **more):
+    return of(lambda: "MountainCar-v0", advisors, **more)
+
+
+def coin(pay=1.0, **more):
+    one = np.ones((1, 2, 1))
+    reward = np.array([[[[0.0]], [[pay]]]])
+    task = finite_task("coin", ("wait", "take"), ("money",), np.ones(1), one, one * 0, reward, np.array([[[0], [1]]]))
+    return dataclasses.replace(task, advisors=tuple(dataclasses.replace(each, **more) for each in task.advisors))
+
+
+def unsized():
+    return dataclasses.replace(coin(), world=dataclasses.replace(coin().world, sizes=None))
+
+
+def beside(what, **more):
+    return lake(**{what: mad.Advisor(what, **{"gamma": 0.9, "alpha": 0.1, **more})})
+
+
 TWO = spaces.Discrete(2)
-PAIR_OF_PARTS = spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Discrete(3)})
-
-
-@pytest.mark.parametrize(
-    ("actions", "others", "named"),
-    [
-        (spaces.MultiDiscrete([2, 3]), spaces.MultiDiscrete([3, 2]), "action space, nvec 0 was 2, and is 3"),
-        (spaces.MultiDiscrete([2, 2]), spaces.MultiBinary(2), "action space, kind was 'MultiDiscrete', and is 'Multi"),
-        (spaces.MultiDiscrete([2]), spaces.MultiDiscrete([2], start=[1]), "action space, start 0 was 0, and is 1"),
-        (spaces.Discrete(3), spaces.Discrete(3, start=1), "action space, start was 0, and is 1"),
-    ],
-)
-def test_another_action_space_is_refused_by_name(tmp_path, actions, others, named):
-    saved(mad.Task.from_gymnasium(Spaces(actions, TWO)), tmp_path / "a", 20)
-    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(Spaces(actions, TWO))).steps == 20
-    refused(tmp_path / "a", named, mad.Task.from_gymnasium(Spaces(others, TWO)))
-
-
-@pytest.mark.parametrize(
-    ("observations", "others", "named"),
-    [
+PARTS = spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Discrete(3)})
+BINS = mad.Bins([-1.2, -0.07], [0.6, 0.07], [18, 14])
+ANOTHER = "with other advisors, weights or options"
+UNREGISTERED = "its environment is not registered with Gymnasium"
+CASES = {
+    **{f"wrapped, {name}": Case(wrapped(wrapper), lake(), ANOTHER, f"its environment is wrapped in {name}") for
+       name, wrapper in (("Doubled", Doubled), ("NormalizeReward", wrappers.NormalizeReward),
+                         ("TransformReward", lambda env: wrappers.TransformReward(env, lambda r: r)))},
+    "not registered": Case(observed(TWO), of(lambda: wrappers.TimeLimit(Spaces(TWO, TWO), 5)), ANOTHER, UNREGISTERED),
+    **{f"{name} of an advisor": Case(lake([mad.Advisor("x", **{name: given})]), lake([mad.Advisor("x")]), ANOTHER,
+                                     f"the {name} of its advisor 'x' is a function") for name, given in
+       (("reward", lambda t: 0.0), ("state", lambda o: o), ("active", lambda o: True), ("ended", lambda t: False))},
+    "bins": Case(hills(discretise=BINS), hills(discretise=mad.Bins([-1.2, -0.07], [0.6, 0.07], [14, 18])), "bins was"),
+    "bins of an advisor": Case(hills([mad.Advisor("t", state=BINS)]), hills([mad.Advisor("t", state=0)]), "state was"),
+    "discretised by a function": Case(hills(discretise=lambda o: int(o[0] > 0)), hills(discretise=BINS), ANOTHER,
+                                      "its discretise= is a function"),
+    "a world by hand": Case(coin, lambda: coin(2.0), ANOTHER, "it was put together by hand"),
+    "a group": Case(coin, lambda: coin(group="x"), "group was not given, and is 'x'", "it was put together by hand"),
+    "sizes": Case(coin, unsized, "world, sizes was", "it was put together by hand"),
+    "a target": Case(lambda: coin(planning="target", target=lambda state: 0),
+                     lambda: coin(planning="target", target=lambda state: 1), "targets was"),
+    "actions": Case(acted(spaces.MultiDiscrete([2, 3])), acted(spaces.MultiDiscrete([3, 2])),
+                    "action space, nvec 0 was 2, and is 3", UNREGISTERED),
+    "a kind of actions": Case(acted(spaces.MultiDiscrete([2, 2])), acted(spaces.MultiBinary(2)),
+                              "action space, kind was 'MultiDiscrete', and is 'Multi", UNREGISTERED),
+    "a start of several": Case(acted(spaces.MultiDiscrete([2])), acted(spaces.MultiDiscrete([2], start=[1])),
+                               "action space, start 0 was 0, and is 1", UNREGISTERED),
+    "a start": Case(acted(spaces.Discrete(3)), acted(spaces.Discrete(3, start=1)),
+                    "action space, start was 0, and is 1", UNREGISTERED),
+    **{f"observations, {told}": Case(observed(own), observed(other), told, UNREGISTERED) for own, other, told in (
         (TWO, spaces.Discrete(2, start=1), "observation space, start was 0, and is 1"),
-        (PAIR_OF_PARTS, spaces.Dict({"a": spaces.Discrete(3), "b": spaces.Discrete(2)}),
+        (PARTS, spaces.Dict({"a": spaces.Discrete(3), "b": spaces.Discrete(2)}),
          "observation space, parts 0 1, n was 2, and is 3"),
-        (PAIR_OF_PARTS, spaces.Dict({"a": spaces.Discrete(2), "c": spaces.Discrete(3)}),
+        (PARTS, spaces.Dict({"a": spaces.Discrete(2), "c": spaces.Discrete(3)}),
          "observation space, parts 1 0 was 'b', and is 'c'"),
         (spaces.Tuple([TWO, TWO]), spaces.Tuple([TWO, spaces.MultiBinary(1)]), "parts 1, kind was 'Discrete'"),
         (spaces.Box(0, 3, (2,), np.int64), spaces.Box(0, 4, (2,), np.int64), "observation space, high was '3'"),
         (spaces.Box(0, 3, (2,), np.int64), spaces.Box(0, 3, (2,), np.int32), "observation space, dtype was 'int64'"),
-        (spaces.Text(2, charset="ab"), spaces.Text(2, charset="ac"), "observation space, characters was 'ab'"),
-    ],
-)  # fmt: skip
-def test_another_observation_space_is_refused_by_name(tmp_path, observations, others, named):
-    saved(mad.Task.from_gymnasium(Spaces(TWO, observations)), tmp_path / "a", 20)
-    assert mad.load(tmp_path / "a", mad.Task.from_gymnasium(Spaces(TWO, observations))).steps == 20
-    refused(tmp_path / "a", named, mad.Task.from_gymnasium(Spaces(TWO, others)))
+        (spaces.Text(2, charset="ab"), spaces.Text(2, charset="ac"), "observation space, characters was 'ab'"))},
+    "a box of actions": Case(boxes(-1.0, 1.0), boxes(-2.0, 5.0), "action space, high was '1.0', and is '5.0'", steps=0),
+    "a box of observations": Case(boxes(-1.0, 1.0), boxes(-1.0, 1.0, 2.0),
+                                  "observation space, high was '1.0', and is '2.0'", steps=0),
+    **{f"{field} of the {what}": Case(beside(what), beside(what, **{field: value}), f"{what}, {field} {told}",
+                                      settings={"aggregation": aggregation})
+       for what, aggregation in (("arbitrator", "arbi_q"), ("correction", "correction")) for field, value, told in (
+           ("gamma", 0.0, "was 0.9, and is 0.0"), ("alpha", 0.5, "was 0.1, and is 0.5"),
+           ("states", 17, "was not given, and is 17"),
+           ("reward", lambda t: 1.0, "was not given, and is {'kind': 'function'}"),
+           ("state", lambda o: 0, "was not given, and is {'kind': 'function'}"))},
+}  # fmt: skip
 
 
-@pytest.mark.slow
-def test_another_box_is_refused_by_name(tmp_path):
-    def task(low, high, seen=1.0):
-        env = Spaces(spaces.Box(low, high, (2,)), spaces.Box(-seen, seen, (3,)))
-        return mad.Task.from_gymnasium(env, name="box")
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_the_same_task_is_taken_and_another_is_refused_by_name(tmp_path, case):
+    saved(case.own(), tmp_path / "a", case.steps, **case.settings)
+    if case.reason:
+        refused(tmp_path / "a", f"cannot be recreated from data, as {case.reason}: give task=")
+    assert mad.load(tmp_path / "a", case.own()).steps == case.steps
+    refused(tmp_path / "a", case.told, case.other())
 
-    saved(task(-1.0, 1.0), tmp_path / "a", 0)
-    assert mad.load(tmp_path / "a", task(-1.0, 1.0)).steps == 0
-    refused(tmp_path / "a", "action space, high was '1.0', and is '5.0'", task(-2.0, 5.0))
-    refused(tmp_path / "a", "observation space, high was '1.0', and is '2.0'", task(-1.0, 1.0, 2.0))
+
+def test_bins_are_made_again(tmp_path):
+    saved(hills(discretise=BINS)(), tmp_path / "a")
+    assert mad.load(tmp_path / "a").task.adapter.discretise.states == 252
+    saved(hills([mad.Advisor("t", state=BINS)])(), tmp_path / "b")
+    assert mad.load(tmp_path / "b").task.advisors[0].state(np.array([9.0, 9.0])) == 251
 
 
 def test_spaces_are_kept_in_full(tmp_path):
-    saved(mad.Task.from_gymnasium(Spaces(spaces.MultiDiscrete([2, 3]), PAIR_OF_PARTS)), tmp_path / "a", 0)
+    saved(mad.Task.from_gymnasium(Spaces(spaces.MultiDiscrete([2, 3]), PARTS)), tmp_path / "a", 0)
     kept = json.loads((tmp_path / "a/agent.json").read_text())["task"]["identity"]
     assert kept["action space"] == {
         "kind": "MultiDiscrete", "nvec": [2, 3], "start": [0, 0], "shape": [2], "dtype": "int64"
     }  # fmt: skip
     assert [name for name, _ in kept["observation space"]["parts"]] == ["a", "b"]
-
-
-@pytest.mark.parametrize("what", ["arbitrator", "correction"])
-@pytest.mark.parametrize(
-    ("field", "value", "named"),
-    [
-        ("gamma", 0.0, "gamma was 0.9, and is 0.0"),
-        ("alpha", 0.5, "alpha was 0.1, and is 0.5"),
-        ("states", 17, "states was not given, and is 17"),
-        ("reward", lambda t: 1.0, "reward was not given, and is {'kind': 'function'}"),
-        ("state", lambda o: 0, "state was not given, and is {'kind': 'function'}"),
-    ],
-)
-def test_whoever_learns_beside_the_advisors_is_part_of_the_task(tmp_path, what, field, value, named):
-    def task(**more):
-        advisor = mad.Advisor(what, **{"gamma": 0.9, "alpha": 0.1, **more})
-        return mad.Task.from_gymnasium(LAKE, **{what: advisor})
-
-    aggregation = "arbi_q" if what == "arbitrator" else "correction"
-    saved(task(), tmp_path / "a", 20, aggregation=aggregation)
-    assert mad.load(tmp_path / "a", task()).steps == 20
-    refused(tmp_path / "a", rf"{what}, {named}", task(**{field: value}))
-
-
-def test_groups_targets_and_functions_of_a_compiled_world_count(tmp_path):
-    def task(**more):
-        world = coin(1.0)
-        advisors = tuple(dataclasses.replace(advisor, **more) for advisor in world.advisors)
-        return dataclasses.replace(world, advisors=advisors)
-
-    saved(task(planning="target", target=lambda state: 0), tmp_path / "a", 20)
-    assert mad.load(tmp_path / "a", task(planning="target", target=lambda state: 0)).steps == 20
-    refused(tmp_path / "a", "targets was", task(planning="target", target=lambda state: 1))
-    saved(task(), tmp_path / "b", 20)
-    refused(tmp_path / "b", "group was not given, and is 'x'", task(group="x"))
-    other = dataclasses.replace(coin(1.0), world=dataclasses.replace(coin(1.0).world, sizes=None))
-    refused(tmp_path / "b", "world, sizes was", other)

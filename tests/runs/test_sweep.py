@@ -6,17 +6,23 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
 import multiadvisor as mad
+from command_line import refused, typed
 from multiadvisor import cli
+from multiadvisor.runs import training
 from multiadvisor.runs.engines.engine import Crew
 from multiadvisor.runs.grid_sweep import final, finished, read_frozen, run_sweep, summary, tidy
-from multiadvisor.runs.ledger import driver_of, read_log
+from multiadvisor.runs.ledger import driver_of, read_log, read_running
+from multiadvisor.runs.sweep_grid import parse_grid
+from multiadvisor.storage.sealed import with_checksum
 from patience import PATIENCE
+from processes import wait_for
+
+pytestmark = pytest.mark.slow
 
 GRID = """
 title = "small"
@@ -38,9 +44,7 @@ def write(path, seeds="2", gammas="[0.4, 0.9]"):
 
 
 def command(capsys, *arguments):
-    code = cli.main(["sweep", *map(str, arguments)])
-    out, error = capsys.readouterr()
-    return code, out, error
+    return typed(capsys, "sweep", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +64,31 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in (folder / "results").iterdir()}
 
 
-@pytest.mark.slow
+def test_a_sweep_in_python_is_the_command(swept, tmp_path):
+    file, folder = swept
+    assert [one.result for one in mad.sweep(file, folder, resume=True)] == [one.result for one in finished(folder)]
+    data = {"task": "two-goal", "settings": {"gamma": (0.4, 0.9)}, "schedule": {"steps": 50, "eval_every": 50}}
+    assert [one.run.labels["gamma"] for one in mad.sweep(data, tmp_path / "own", workers=0)] == [0.4, 0.9]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"grid": 3}, "grid of a sweep is 3: give a dictionary, or a file"),
+        ({"grid": {}}, "the sweep has no task"),
+        ({"out": None}, "out of a sweep is None: give a folder"),
+        ({"workers": "two"}, "workers is 'two': give an integer"),
+        ({"workers": -1}, "workers is -1: give an integer"),
+        ({"engine": "nope"}, "unknown engine 'nope'"),
+    ],
+)
+def test_what_a_sweep_in_python_cannot_take_leaves_no_folder(changes, said, tmp_path):
+    given = {"grid": {"task": "two-goal"}, "out": tmp_path / "out", **changes}
+    with pytest.raises(mad.BadInput, match=said):
+        mad.sweep(given.pop("grid"), given.pop("out"), **given)
+    assert not (tmp_path / "out").exists()
+
+
 def test_results_in_every_format(swept, tmp_path, capsys):
     _, folder = swept
     done = finished(folder)
@@ -73,6 +101,7 @@ def test_results_in_every_format(swept, tmp_path, capsys):
         ("egocentric", 0.4, 2), ("egocentric", 0.9, 2), ("empathic", 0.4, 2), ("empathic", 0.9, 2),
     ]  # fmt: skip
     scores = [[evaluation["score"] for evaluation in run["result"]["evaluations"]] for run in data["runs"]]
+    assert [final(item.result) for item in done] == pytest.approx([np.mean(each) for each in scores])
     assert data["table"][0]["score"] == pytest.approx(np.mean(scores[:2]))
     low, high = data["table"][0]["score_interval"]
     assert low <= data["table"][0]["score"] <= high
@@ -88,20 +117,10 @@ def test_results_in_every_format(swept, tmp_path, capsys):
     assert parquet.read_table(tmp_path / "x.parquet").to_pydict() == tidy(done)
 
     code, out, _ = command(capsys, "results", folder)
-    assert out.splitlines()[0].split() == [
-        "planning",
-        "gamma",
-        "seeds",
-        "score",
-        "95%",
-        "interval",
-        "length",
-        "terminated",
-    ]
+    assert " ".join(out.splitlines()[0].split()) == "planning gamma seeds score 95% interval length terminated"
     assert len(out.splitlines()) == 2 + 4
 
 
-@pytest.mark.slow
 def test_more_seeds_run_only_what_is_new(swept, tmp_path, capsys):
     _, folder = swept
     before = {path: path.stat().st_mtime_ns for path in (folder / "results").iterdir()}
@@ -115,18 +134,6 @@ def test_more_seeds_run_only_what_is_new(swept, tmp_path, capsys):
     assert read_frozen(folder).grid.seeds == (0, 1, 2)
 
 
-@pytest.mark.slow
-def test_a_sweep_is_the_same_bytes_as_runs_by_hand(swept):
-    _, folder = swept
-    item = finished(folder)[5]
-    config = item.run.job.config
-    agent = mad.MultiAdvisor(mad.make("three-fruits"), **config["settings"]).learn(900, progress=False)
-    assert config["settings"]["planning"] == "empathic"
-    assert item.result["evaluations"][-1]["score"] == agent.evaluate(4, seeds=(3,)).score
-    assert final(item.result) == pytest.approx(np.mean([one["score"] for one in item.result["evaluations"]]))
-
-
-@pytest.mark.slow
 def test_status_while_it_runs_and_afterwards(tmp_path, capsys):
     path = tmp_path / "long.toml"
     path.write_text('task = "pac-boy"\nseeds = 2\n[schedule]\nsteps = 2_000_000_000\n')
@@ -134,18 +141,11 @@ def test_status_while_it_runs_and_afterwards(tmp_path, capsys):
     line = [sys.executable, "-m", "multiadvisor", "sweep", str(path), "--out", str(folder), "--workers", "1"]
     process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
     try:
-        end = time.monotonic() + PATIENCE
-        found = {"running": 0}
-        while not found["running"] and time.monotonic() < end:
-            time.sleep(0.2)
-            if driver_of(folder) and (folder / "sweep.json").exists():
-                found = json.loads(command(capsys, "status", folder, "--json")[1])
+        wait_for(lambda: driver_of(folder) and (folder / "sweep.json").exists() and read_running(folder))
+        found = json.loads(command(capsys, "status", folder, "--json")[1])
         assert (found["runs"], found["running"], found["waiting"]) == (2, 1, 1)
         assert f"process {process.pid}" in found["driver"]
-        code, _, error = command(capsys, path, "--out", folder, "--resume")
-        assert code == 2
-        assert f"in use by process {process.pid}" in error
-        assert len(error.splitlines()) == 1
+        refused(capsys, f"in use by process {process.pid}", "sweep", path, "--out", folder, "--resume")
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130
@@ -156,16 +156,11 @@ def test_status_while_it_runs_and_afterwards(tmp_path, capsys):
         process.wait()
     code, out, _ = command(capsys, "status", folder)
     assert code == 0
-    assert out.splitlines()[:2] == [
-        "2 runs: 0 done, 0 running, 2 waiting, 0 failed",
-        "no driver: continue with --resume",
-    ]
+    told = ["2 runs: 0 done, 0 running, 2 waiting, 0 failed", "no driver: continue with --resume"]
+    assert out.splitlines()[:2] == told
 
 
-@pytest.mark.slow
 def test_a_failed_run_is_told_with_its_error(tmp_path, capsys, monkeypatch):
-    from multiadvisor.runs import training
-
     real = training.train_config
 
     def faulty(config, folder, tell):
@@ -189,7 +184,6 @@ def test_a_failed_run_is_told_with_its_error(tmp_path, capsys, monkeypatch):
     assert command(capsys, write(tmp_path / "g.toml", "3", "0.4"), "--out", folder, "--resume")[0] == 0
 
 
-@pytest.mark.slow
 def test_plot(swept, tmp_path, capsys):
     _, folder = swept
     code, out, _ = command(capsys, "plot", folder, "--out", tmp_path / "x.png", "--json")
@@ -202,41 +196,34 @@ def test_plot(swept, tmp_path, capsys):
     first = (tmp_path / "x.svg").read_bytes()
     command(capsys, "plot", folder, "--out", tmp_path / "x.png")
     assert (tmp_path / "x.svg").read_bytes() == first
-    code, _, error = command(capsys, "plot", folder, "--out", tmp_path / "x.png", "--figure", "touches")
-    assert (code, "unknown figure 'touches': choose one of length, score, terminated" in error) == (2, True)
+    line = ("plot", folder, "--out", tmp_path / "x.png", "--figure", "touches")
+    refused(capsys, "unknown figure 'touches': choose one of length, score, terminated", "sweep", *line)
 
 
-@pytest.mark.slow
 def test_bad_input_is_one_line(swept, tmp_path, capsys, monkeypatch):
-    file, folder = swept
     monkeypatch.chdir(tmp_path)
-    other = write(tmp_path / "other.toml", "2", "[0.5]")
+    write(tmp_path / "other.toml", "2", "[0.5]")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "precious.txt").write_text("mine")
-    before = contents(folder)
-    for arguments, words in [
-        ((file, "--out", folder), "add --resume"),
-        (
-            (other, "--out", folder, "--resume"),
-            "holds another sweep: its run with planning egocentric, gamma 0.4, seed 0",
-        ),
-        ((file, "--out", tmp_path / "mine"), "holds no jobs"),
-        ((file, "--out", "/proc/nowhere"), "cannot write"),
-        ((file, "--engine", "slurm"), "unknown engine 'slurm'"),
-        ((file, "--address", "x"), "--address is a Ray cluster's"),
-        ((file, "--workers", "-1"), "workers is -1"),
-        ((tmp_path / "none.toml",), "No such file"),
-        (("status", tmp_path), "no sweep in"),
-        (("results", tmp_path), "no sweep in"),
-        (("results", folder, "--format", "xml"), "invalid choice"),
-        (("results", folder, "--format", "parquet"), "name a file with"),
-        (("plot", folder), "--out"),
-        (("plot", folder, "--out", tmp_path / "x", "--figure", "scores"), "did you mean 'score'"),
+    before = contents(tmp_path / "s")
+    for words, said in [
+        ("grid.toml --out s", "add --resume"),
+        ("other.toml --out s --resume", "holds another sweep: its run with planning egocentric, gamma 0.4, seed 0"),
+        ("grid.toml --out mine", "holds no jobs"),
+        ("grid.toml --out /proc/nowhere", "cannot write"),
+        ("grid.toml --engine slurm", "unknown engine 'slurm'"),
+        ("grid.toml --address x", "--address is a Ray cluster's"),
+        ("grid.toml --workers -1", "workers is -1"),
+        ("none.toml", "No such file"),
+        ("status .", "no sweep in"),
+        ("results .", "no sweep in"),
+        ("results s --format xml", "invalid choice"),
+        ("results s --format parquet", "name a file with"),
+        ("plot s", "--out"),
+        ("plot s --out x --figure scores", "did you mean 'score'"),
     ]:
-        code, out, error = command(capsys, *arguments)
-        assert (code, out, len(error.splitlines())) == (2, "", 1), arguments
-        assert words in error
-    assert contents(folder) == before
+        refused(capsys, said, "sweep", *words.split())
+    assert contents(tmp_path / "s") == before
     assert not (tmp_path / "sweeps").exists()
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["precious.txt"]
 
@@ -245,9 +232,7 @@ def test_a_result_put_in_anothers_place_is_refused(swept, capsys):
     _, folder = swept
     first, second = sorted((folder / "results").iterdir())[:2]
     second.write_bytes(first.read_bytes())
-    code, _, error = command(capsys, "results", folder)
-    assert code == 2
-    assert "is the result of another job" in error
+    refused(capsys, "is the result of another job", "sweep", "results", folder)
 
 
 def in_a_namespace(script, *arguments):
@@ -258,7 +243,6 @@ def in_a_namespace(script, *arguments):
     return subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
 def test_a_read_only_folder_can_be_looked_at_and_nothing_else(swept):
     file, folder = swept
@@ -274,49 +258,19 @@ def test_a_read_only_folder_can_be_looked_at_and_nothing_else(swept):
     assert "Read-only file system" in done.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
-@pytest.mark.parametrize("kilobytes", [50, 100])
-def test_a_disk_that_fills_up(original, tmp_path, capsys, kilobytes):
-    """A real file system without space: one line, whatever was finished is kept, and more space is all it needs."""
-    file, folder = write(tmp_path / "grid.toml", "[0, 1, 2, 3, 4, 5]"), tmp_path / "s"
-    folder.mkdir()
-    script = """
-        mount -t tmpfs -o size=$1k none "$2"; shift
-        "$2" -m multiadvisor sweep "$3" --out "$1" --workers 2 --resume || code=$?
-        cp -r "$1" "$1-copy"
-        exit ${code:-0}
-    """
-    done = in_a_namespace(script, kilobytes, folder, sys.executable, file)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-    assert "cannot write" in done.stderr
-    copy = tmp_path / "s-copy"
-    kept = contents(copy)
-    assert all(content == contents(original).get(name, content) for name, content in kept.items())
-    assert command(capsys, file, "--out", copy, "--resume", "--workers", 2)[0] == 0
-    assert len(contents(copy)) == 24
-    assert {name: contents(copy)[name] for name in contents(original)} == contents(original)
-
-
 def test_files_of_a_newer_version_say_so(swept, capsys):
-    from multiadvisor.storage.sealed import canonical, digest
-
     _, folder = swept
     for path in (folder / "sweep.json", next((folder / "results").iterdir())):
         whole = path.read_bytes()
         body = {k: v for k, v in json.loads(whole).items() if k != "sha256"} | {"format": 2, "version": "9.9"}
-        path.write_bytes(canonical({**body, "sha256": digest(canonical(body))}))
-        code, _, error = command(capsys, "results", folder)
-        assert code == 2
-        assert "made by multiadvisor 9.9: upgrade to read it" in error
+        path.write_bytes(with_checksum(body))
+        refused(capsys, "made by multiadvisor 9.9: upgrade to read it", "sweep", "results", folder)
         path.write_bytes(whole)
 
 
 def test_summary_of_runs_without_episodes(tmp_path):
-    from multiadvisor.runs.sweep_grid import parse_grid
-
     text = 'task = "bridge"\n[schedule]\nsteps = 50\neval_every = 50\neval_episodes = 0\n'
-    run_sweep(tmp_path / "s", parse_grid(text), text, Crew(workers=0))
+    run_sweep(tmp_path / "s", parse_grid(text), Crew(workers=0))
     [row] = summary(finished(tmp_path / "s"))
     assert row["score"] is None
     assert row["seeds"] == 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from multiadvisor.core.mappings import Mapping, mapped, plain
 from multiadvisor.core.plannings import TARGET, Ahead, Planning, bootstrap
 from multiadvisor.core.rng import CHOICE, NEXT_CHOICE, NOISE, draw, high_half, low_half, normal, step_key  # fmt: skip
 from multiadvisor.envs.compiled_env import CompiledEnv
-from multiadvisor.envs.segment import Segment
+from multiadvisor.envs.python_env import Segment
 from multiadvisor.learners.tabular.compiled_learner import made_committee, policies_of
 from multiadvisor.learners.tabular.kernel import NEEDS, TINY
 from multiadvisor.learners.tabular.rules.arbitration import new_claims
@@ -55,21 +55,11 @@ class Outcome(NamedTuple):
     truncated: bool
 
 
-class Source(Protocol):
-    """A world as the reference learner sees it."""
-
-    def deal(self) -> Frame:
-        """Start an episode."""
-
-    def step(self, action: int) -> Outcome:
-        """Play a step."""
-
-
 @dataclass
 class Reference:
     """Multi-advisor temporal-difference learning, one step at a time."""
 
-    source: Source
+    source: CompiledSource | AdapterSource
     table: np.ndarray  # [rows, A]
     plannings: tuple[Planning, ...]  # [n]
     aggregator: Aggregator
@@ -123,7 +113,6 @@ class Reference:
 
     def best_plan(self, frame: Frame, weights: np.ndarray, group: np.ndarray) -> np.ndarray:
         """The best over the plans j of sum_k w_k Q_k^{pi_j} [A]."""
-        assert self.plans is not None
         worth = np.zeros((len(group), self.table.shape[1]))  # [J, A]
         for k, row, weight in zip(frame.advisors, frame.rows, weights, strict=True):
             if k in group:
@@ -132,7 +121,6 @@ class Reference:
 
     def plan_rows(self, row: int, k: int, group: np.ndarray) -> np.ndarray:
         """The rows [J] of all plans of a group in the local state in which k looks at `row`."""
-        assert self.offset is not None
         return row - self.offset[k] + self.offset[group]
 
     def learn_plans(self, rows: np.ndarray, action: int, reward: np.ndarray, advisors: np.ndarray,
@@ -141,7 +129,6 @@ class Reference:
         for i, k in enumerate(advisors):
             for group in self.groups:
                 if k in group:
-                    assert self.plans is not None
                     place = np.searchsorted(group, k)
                     target = np.full(len(group), reward[i])
                     if after is not None:
@@ -256,7 +243,6 @@ class ArbitratedReference(Reference):
 
     def claim_of(self, frame: Frame, i: int) -> float:
         """Of the advisor in slot i."""
-        assert self.claims is not None
         if self.selection == ARBI_Q:
             return float(self.claims[frame.rows[-1], frame.advisors[i]])
         return float(self.claims[frame.rows[i], 0])
@@ -278,7 +264,6 @@ class ArbitratedReference(Reference):
 
     def claim(self, row: int, column: int, target: float, advisor: int) -> None:
         """A claim moves towards a target, with the learning rate of an advisor."""
-        assert self.claims is not None
         new = self.claims[row, column] + self.alphas[advisor] * self.decay() * (target - self.claims[row, column])
         self.claims[row, column] = new if abs(new) > TINY else 0.0
 
@@ -334,7 +319,9 @@ class ArbitratedReference(Reference):
         return self.claim_of(after, leader)
 
 
-def reference(task: Task, settings: Settings, source: Source, table: np.ndarray, key: np.uint64) -> Reference:
+def reference(
+    task: Task, settings: Settings, source: CompiledSource | AdapterSource, table: np.ndarray, key: np.uint64
+) -> Reference:
     """The readable learner of a task; what it learns goes into `table`."""
     aggregator = aggregator_of(task, settings.aggregation, LEARNED)
     planned = [part for part, (aggregation, _) in enumerate(aggregator.parts) if aggregation.name == GPI]
@@ -342,12 +329,13 @@ def reference(task: Task, settings: Settings, source: Source, table: np.ndarray,
     most = max((len(group) for group in groups), default=0)
     committee = made_committee(task, settings)
     targets = policies_of(task, committee.needs, len(table)) if committee.needs & NEEDS[TARGET] else None
+    apart = task.layout().offset if task.adapter is None else task.adapter.position
     made = ArbitratedReference if settings.aggregation in SELECTIONS else Reference
     found = made(
         source, table, plannings_of(task, settings.planning), aggregator, task.weights,
         task.gammas(settings.gamma), task.alphas(settings.alpha), settings.alpha_half, settings.exploring,
         settings.noise, key, np.zeros_like(table), settings.aggregation == CORRECTION, groups,
-        _apart(task) if groups else None, np.zeros((len(table), most, table.shape[1])), targets,
+        apart if groups else None, np.zeros((len(table), most, table.shape[1])), targets,
         mappings_of(task, settings) if is_mapped(task) else None,
         settings.learner_settings.name == "linear",
     )  # fmt: skip
@@ -355,11 +343,6 @@ def reference(task: Task, settings: Settings, source: Source, table: np.ndarray,
         claims = new_claims(task, settings.aggregation, len(table))
         found.selection, found.claims, found.apart = settings.aggregation, claims.table, claims.apart
     return found
-
-
-def _apart(task: Task) -> np.ndarray:
-    """[n] what tells the rows of advisors apart that are in one local state."""
-    return task.layout().offset if task.adapter is None else task.adapter.position
 
 
 class CompiledSource:
@@ -387,7 +370,6 @@ class CompiledSource:
     def _here(self) -> tuple[np.ndarray, np.ndarray]:
         """Who is active now [m], and their local states [m]."""
         world, (advisors, local) = self.task.world, np.zeros((2, self.task.n), np.int64)
-        assert world is not None
         m = world.begin(world.constants, self.env.x[0], advisors)
         world.local_states(world.constants, self.env.x[0], advisors, m, local)
         return advisors[:m], local[:m]
@@ -395,7 +377,6 @@ class CompiledSource:
     def step(self, action: int) -> Outcome:
         """Play a step."""
         now, world = self.env.step(np.array([action])).single(), self.task.world
-        assert world is not None
         advisors, local = self._arrived()
         reward, ended = now.reward[advisors], now.ended[advisors]
         if world.pseudo is not None:
@@ -409,7 +390,6 @@ class AdapterSource:
     """A Gymnasium environment for the reference learner, seeded as the compiled learner seeds it."""
 
     def __init__(self, task: Task, seed: int) -> None:
-        assert task.adapter is not None
         self.adapter, self.elapsed, self.segment = task.adapter, 0, Segment(task.name, seed)
         self.active, self.heard = np.ones(task.n, np.int64), np.ones(task.n, np.int64)
         self.ended = np.zeros(task.n, np.int64)

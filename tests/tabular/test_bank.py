@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import gymnasium
@@ -9,9 +10,9 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.errors import BadInput
 from multiadvisor.learners.gvf import bank
 from multiadvisor.learners.gvf.gvf_spec import FRONTIER, Aims, Goals
+from refusal import refused
 
 LENGTH = 7
 
@@ -57,7 +58,7 @@ def corridor(kind=Corridor, **how):
 
 @pytest.fixture(scope="module")
 def agent():
-    return mad.MultiAdvisor(corridor(), planning="agnostic", gamma=0.9, epsilon=1.0, seed=3).learn(600, progress=False)
+    return mad.MultiAdvisor(corridor(), planning="agnostic", gamma=0.9, epsilon=1.0, seed=3).learn(600)
 
 
 def q_of(agent, kind, place):
@@ -104,16 +105,16 @@ def test_advisors_appear_when_their_goal_is_first_met():
     names, advice = fresh.advice(np.array([3, 1, 1]))
     assert names == ()
     assert advice.shape == (0, 2)
-    fresh.learn(60, progress=False)
+    fresh.learn(60)
     assert set(fresh.advice(np.array([3, 1, 0]))[0]) == {"left"}
 
 
 def test_what_was_never_tried_draws_the_frontier():
-    room = bank.Room(3, np.arange(3), 2, 1, 1)
+    room = bank.Room(3, np.arange(3), 2, [(bank.BEST, 0.9)], 1)
     assert [room.state(local) for local in (0, 1, 2)] == [0, 1, 2]
     for state, action, following in ((0, 0, 0), (0, 1, 1), (1, 0, 0), (1, 1, 2), (2, 0, 1)):
         bank.count_follower(state, action, following, room.model)
-    bank.sweep(3, room.goals, 50, bank.BEST, 0.9, room.model, room.tables[0])
+    room.sweep(50)
     values = room.tables[0].q[:3, :, bank.FRONTIER_COLUMN]
     assert values[2, 1] == 1.0  # nobody went on from the end
     assert values[0, 1] == pytest.approx(0.81)
@@ -122,32 +123,13 @@ def test_what_was_never_tried_draws_the_frontier():
 
 def test_empathic_advisors_expect_what_the_aggregator_chose():
     agent = mad.MultiAdvisor(corridor(), planning="empathic", gamma=0.9, epsilon=0.5, seed=1)
-    agent.learn(400, progress=False)
+    agent.learn(400)
     room, kinds = agent._learner.rooms[0], agent._learner.kinds
     table = room.tables[kinds.index(("empathic", 0.9))]
     chosen = room.chosen[: room.states]
     assert (chosen.sum(axis=1) > 0).any()
     share = chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1.0)
     assert table.policy[: room.states] == pytest.approx(np.where(chosen.sum(axis=1, keepdims=True) > 0, share, 0.5))
-
-
-class InPlace(Corridor):
-    """The same array each time, changed in place."""
-
-    def reset(self, **how):
-        super().reset(**how)
-        return self.x, {}
-
-    def step(self, action):
-        return self.x, *super().step(action)[1:]
-
-
-def test_an_environment_that_changes_what_it_showed_teaches_the_same():
-    runs = [mad.MultiAdvisor(corridor(kind), planning="agnostic", epsilon=0.3, seed=5) for kind in (Corridor, InPlace)]
-    plain, in_place = (run.learn(300, progress=False) for run in runs)
-    for name, found in plain._learner.tensors().items():
-        assert np.array_equal(found, in_place._learner.tensors()[name]), name
-    assert str(plain.evaluate(5)) == str(in_place.evaluate(5))
 
 
 class Spoiled(Corridor):
@@ -159,22 +141,19 @@ class Spoiled(Corridor):
 
 
 def test_a_reward_that_is_not_finite_is_refused(agent):
-    refused = pytest.raises(BadInput, match="the reward of the environment is nan: let it be a finite number")
-    with refused:
-        mad.MultiAdvisor(corridor(Spoiled), planning="agnostic").learn(100, progress=False)
+    line = "the reward of the environment is nan: let it be a finite number"
     spoiled = mad.MultiAdvisor(corridor(Spoiled), planning="agnostic")
+    refused(line, spoiled.learn, 100)
     spoiled._learner.restore(agent._learner.tensors())
-    with refused:
-        spoiled.evaluate(1)
-    with refused:
-        spoiled.observe(np.array([1, 1, 1]), 0, float("nan"), np.array([0, 0, 1]), False)
+    refused(line, spoiled.evaluate, 1)
+    refused(line, spoiled.observe, np.array([1, 1, 1]), 0, float("nan"), np.array([0, 0, 1]), False)
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"aim": lambda x, look: Aims(np.array([0, 1]), np.ones(2))}, "a place and a voice for each of 3 advisors"),
-        ({"aim": lambda x, look: (np.array([0, 1, 2]), np.ones(3))}, "a place and a voice for each of 3 advisors"),
+        ({"aim": lambda x, look: Aims(np.array([0, 1]), np.ones(2))}, "a place and a factor for each of 3 advisors"),
+        ({"aim": lambda x, look: (np.array([0, 1, 2]), np.ones(3))}, "a place and a factor for each of 3 advisors"),
         ({"aim": lambda x, look: Aims(np.array([0, LENGTH, -1]), np.ones(3))}, "REFUGE, or from 0 to 6"),
         ({"aim": lambda x, look: Aims(np.array([0, -4, -1]), np.ones(3))}, "REFUGE, or from 0 to 6"),
         ({"aim": lambda x, look: Aims(np.array([0.0, 1.0, -1.0]), np.ones(3))}, "REFUGE, or from 0 to 6"),
@@ -196,25 +175,11 @@ def test_a_reward_that_is_not_finite_is_refused(agent):
     ],
 )
 def test_goals_that_do_not_fit_are_refused_in_one_line(change, told):
-    task = corridor()
-    with pytest.raises(BadInput) as caught:
-        mad.MultiAdvisor(replace(task, goals=replace(task.goals, **change)), planning="agnostic").learn(
-            100, progress=False
-        )
-    assert told in str(caught.value)
-    assert "\n" not in str(caught.value)
+    def learned():
+        goals = replace(corridor().goals, **change)
+        mad.MultiAdvisor(replace(corridor(), goals=goals), planning="agnostic").learn(100)
 
-
-def test_a_run_goes_on_bit_for_bit(agent, tmp_path):
-    once = mad.MultiAdvisor(corridor(), planning="agnostic", epsilon=0.3, seed=5).learn(333, progress=False)
-    twice = mad.MultiAdvisor(corridor(), planning="agnostic", epsilon=0.3, seed=5).learn(150, progress=False)
-    twice.evaluate(2)  # which leaves no trace in the run
-    twice.save(tmp_path / "run")
-    again = mad.load(tmp_path / "run", task=corridor()).learn(183, progress=False)
-    first, second = once._learner.tensors(), again._learner.tensors()
-    assert first.keys() == second.keys()
-    for name in first:
-        assert np.array_equal(first[name], second[name]), name
+    refused(re.escape(told), learned)
 
 
 def test_a_forged_checkpoint_is_refused(agent):
@@ -225,8 +190,7 @@ def test_a_forged_checkpoint_is_refused(agent):
     for name, wrong in forged.items():
         tensors = {key: value.copy() for key, value in agent._learner.tensors().items()}
         tensors[name][...] = wrong
-        with pytest.raises(BadInput, match="checkpoint"):
-            mad.MultiAdvisor(corridor(), planning="agnostic", gamma=0.9, epsilon=1.0, seed=3)._learner.restore(tensors)
+        refused("checkpoint", mad.MultiAdvisor(agent.task, agent.settings)._learner.restore, tensors)
 
 
 def test_transitions_that_others_played_are_learned_from():
@@ -238,14 +202,10 @@ def test_transitions_that_others_played_are_learned_from():
 
 
 def test_what_a_bank_cannot_do_is_said_in_a_sentence(agent):
-    with pytest.raises(BadInput, match="knows egocentric"):
-        mad.MultiAdvisor(corridor(), planning="sarsa")
-    with pytest.raises(BadInput, match="no table itself"):
-        agent.values("left")
-    with pytest.raises(BadInput, match="knows no goals"):
-        mad.MultiAdvisor(corridor(), learner=mad.DQN())
-    with pytest.raises(BadInput, match="noise"):
-        mad.MultiAdvisor(corridor(), noise=1.0)
+    refused("knows egocentric", mad.MultiAdvisor, corridor(), planning="sarsa")
+    refused("no table of values", agent.values, "left")
+    refused("knows no goals", mad.MultiAdvisor, corridor(), learner=mad.DQN())
+    refused("noise", mad.MultiAdvisor, corridor(), noise=1.0)
 
 
 def test_usual_settings_are_those_of_the_task_unless_others_are_given():

@@ -1,4 +1,4 @@
-"""Episodes of a bank of general value functions kept step by step: whose voices and goals change from one to the
+"""Episodes of a bank of general value functions kept step by step: whose weights and goals change from one to the
 next."""
 
 from __future__ import annotations
@@ -11,21 +11,22 @@ from test_bank import LENGTH, aim, corridor
 
 import multiadvisor as mad
 from multiadvisor.analysis.episode_report import drives, report_on
-from multiadvisor.analysis.episodes import play
-from multiadvisor.errors import BadInput
+from multiadvisor.analysis.episodes import play, record
+from multiadvisor.analysis.trace_file import read_trace
 from multiadvisor.explain.ablation import without_each
 from multiadvisor.explain.decisions import decider_of
 from multiadvisor.explorer.bundle import episode_pack
+from multiadvisor.runs.pictures import FEARS, WISHES, draw_wishes
 from multiadvisor.runs.sweep_grid import refuse_unaggregated
-from multiadvisor.runs.trace import explain_step, read_trace, record, replay
+from multiadvisor.runs.trace import explain_step, replay
 from multiadvisor.runs.training import RunConfig
-from multiadvisor.viz.goal_overlays import FEARS, WISHES, draw_wishes
+from refusal import refused
 
 
 def loud(x, look):
     """The coin on the right speaks three times as loudly, and the louder the farther it is."""
     aims = aim(x, look)
-    return aims._replace(voice=np.array([1.0, 3.0 + (LENGTH - int(x[0])), 1.0]))
+    return aims._replace(factor=np.array([1.0, 3.0 + (LENGTH - int(x[0])), 1.0]))
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def agent():
     task = corridor()
     task = replace(task, goals=replace(task.goals, aim=loud, restless=0.2, label=lambda x: f"cell {x[0]}"))
     made = mad.MultiAdvisor(task, planning="agnostic", gamma=0.9, epsilon=1.0, seed=3, aggregation="normalised")
-    return made.learn(400, progress=False)
+    return made.learn(400)
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +46,12 @@ def test_a_trace_has_the_episodes_of_the_evaluation_and_repeats_them(agent, trac
     played = agent.evaluate(4, seeds=(2,)).played
     assert trace.length.tolist() == played.length.tolist()
     assert trace.score.tolist() == played.score.tolist()
-    assert trace.played().returns.tolist() == played.returns.tolist()
+    assert trace.played.returns.tolist() == played.returns.tolist()
     trace.save(tmp_path / "episodes.trace")
     read = read_trace(tmp_path / "episodes.trace")
     assert all(np.array_equal(getattr(read, name), getattr(trace, name)) for name in ("heard", "goals", "gain"))
     replay(read, agent.task)
-    with pytest.raises(BadInput, match="differs from task"):
-        replay(replace(read, gain=read.gain + 1.0), agent.task)
+    refused("differs from task", replay, replace(read, gain=read.gain + 1.0), agent.task)
 
 
 def test_a_step_says_who_points_where_and_how_loudly(agent, trace):
@@ -72,13 +72,13 @@ def test_a_step_says_who_points_where_and_how_loudly(agent, trace):
 
 def test_the_page_gets_weights_and_the_score_of_the_environment(trace, agent):
     header = episode_pack(trace, 1, agent)
-    for name in (b'"voice"', b'"earned"'):
+    for name in (b'"factor"', b'"earned"'):
         assert name in header
 
 
 def test_the_report_and_the_groups(agent):
     episodes = play(agent, 4, 2)
-    assert episodes.label(0, 0) == f"cell {int(episodes.states[0][0])}"
+    assert episodes.label(0, 0) == f"cell {int(episodes.positions[0][0])}"
     found = report_on(episodes).as_dict()
     assert set(found["groups"]) == {"coins"}
     assert found["advisors"]["left"]["return"] == 1.0
@@ -111,6 +111,6 @@ def test_a_sweep_knows_what_is_usual_for_a_task():
     assert (run.schedule.evaluations, run.schedule.eval_every) == (2, 20_000)
     assert RunConfig.parse(run.as_config()) == run
     own = corridor(defaults={"gamma": 0.8, "steps": 3})
-    with pytest.raises(BadInput, match=r"steps .* is 3 by default, which a sweep would not know"):
-        refuse_unaggregated(own, {"task": "corridor", "settings": {"gamma": 0.5}})
-    refuse_unaggregated(own, {"task": "corridor", "settings": {"gamma": 0.5}, "schedule": {"steps": 1}})
+    given = {"task": "corridor", "settings": {"gamma": 0.5}}
+    refused(r"steps .* is 3 by default, which a sweep would not know", refuse_unaggregated, own, given)
+    refuse_unaggregated(own, {**given, "schedule": {"steps": 1}})

@@ -9,10 +9,12 @@ import pytest
 from test_bank import Corridor, corridor
 
 import multiadvisor as mad
+from agents import in_pieces, same
 from multiadvisor.core import plugins
 from multiadvisor.envs.remote import Remote
 from multiadvisor.errors import BadInput
 from multiadvisor.learners.gvf import env_workers
+from refusal import refused
 
 
 class Near:
@@ -52,34 +54,23 @@ def agent(count=3):
     return mad.MultiAdvisor(task, planning="agnostic", gamma=0.9, epsilon=0.3, seed=3)
 
 
-def same(one, other):
-    first, second = one._learner.tensors(), other._learner.tensors()
-    return first.keys() == second.keys() and all(np.array_equal(first[name], second[name]) for name in first)
-
-
 def test_all_episodes_are_learned_from_in_one_bank():
-    played = agent().learn(400, progress=False)
+    played = agent().learn(400)
     assert (played.steps, Near.made) == (400, 3)
     assert played.episodes > 10
     assert played._learner.rooms[0].steps == 400
     assert played.evaluate(10).terminated == 1.0
-    assert not same(played, agent(2).learn(400, progress=False)), "another number of episodes is another run"
+    assert not same(played, agent(2).learn(400)), "another number of episodes is another run"
 
 
 def test_it_goes_on_bit_for_bit_wherever_it_was_left(tmp_path):
-    whole = agent().learn(301, progress=False)
-    parts = agent()
-    for steps in (1, 7, 100, 93):
-        parts.learn(steps, progress=False)
-        parts.evaluate(1)
-    parts.save(tmp_path / "run")
-    again = mad.load(tmp_path / "run", parts.task).learn(100, progress=False)
-    assert same(whole, again)
+    parts = in_pieces(agent(), agent().task, tmp_path, 1, 7, 100, 93, 100, evaluated=True)
+    assert same(parts, agent().learn(301))
 
 
 def test_a_run_that_was_interrupted_goes_on_as_if_it_had_not_been(monkeypatch):
-    stopped, plain = agent(), agent().learn(120, progress=False)
-    stopped.learn(50, progress=False)
+    stopped, plain = agent(), agent().learn(120)
+    stopped.learn(50)
     calls = iter([False] * 30 + [True])
 
     def choose(self, *given):
@@ -92,13 +83,12 @@ def test_a_run_that_was_interrupted_goes_on_as_if_it_had_not_been(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         stopped._learner.run(70)
     assert stopped.steps < 120
-    stopped.learn(120 - stopped.steps, progress=False)
+    stopped.learn(120 - stopped.steps)
     assert same(stopped, plain)
 
 
 def test_a_task_that_has_no_name_stays_in_its_process():
-    with pytest.raises(BadInput, match="cannot be made again in another process"):
-        Remote(corridor())
+    refused("cannot be made again in another process", Remote, corridor())
 
 
 @pytest.mark.slow
@@ -156,10 +146,7 @@ def test_what_an_environment_raises_in_another_process_is_one_line(tmp_path, mon
     seen, *rest = far.receive()
     assert (seen.tolist(), rest) == ([1], [0.5, False, False])
     far.send(1)
-    with pytest.raises(
-        BadInput, match=r"^the environment raised KeyError: 'the door is shut' \(.*own_snag.py:\d+, in step"
-    ):
-        far.receive()
+    refused(r"^the environment raised KeyError: 'the door is shut' \(.*own_snag.py:\d+, in step", far.receive)
     far.close()
     assert "Traceback" not in capfd.readouterr().err
 
@@ -173,6 +160,5 @@ def test_a_task_that_cannot_be_made_there_is_named(tmp_path, monkeypatch):
     task = mad.make("Gone-v0")
     (tmp_path / "own_gone.py").unlink()
     far = Remote(task)
-    with pytest.raises(BadInput, match=r"own_gone\.py.*there is no such file"):
-        far.reset(1)
+    refused(r"own_gone\.py.*there is no such file", far.reset, 1)
     far.close()

@@ -4,32 +4,26 @@ import dataclasses
 
 import numpy as np
 import pytest
-from reference import AdapterSource, CompiledSource
-from test_parity import Errands, errand_advisors, reference_of, varied
+from test_committees import assert_same_in_pieces
+from test_parity import Errands, assert_adapter_parity, assert_compiled_parity, errand_advisors, varied
 
 import multiadvisor as mad
+from exact_plans import exact_plans
 from multiadvisor.analysis import theory
-from multiadvisor.analysis.theory.policy_improvement import exact_plans
-from multiadvisor.core import rng
-from multiadvisor.errors import BadInput
-from multiadvisor.runs.trace import explain_step, record
+from multiadvisor.analysis.episodes import record
+from multiadvisor.runs.trace import explain_step
+from refusal import refused
+
+pytestmark = pytest.mark.slow
 
 FRUITS = {"planning": "egocentric", "aggregation": "fruits=gpi"}
 
 
 def assert_the_same_bytes(task, steps, **how):
-    agent = mad.MultiAdvisor(task, **how)
-    source = CompiledSource(task, rng.stream_key(agent.settings.seed, rng.TRAINING))
-    told = reference_of(agent, source, np.zeros_like(agent._learner.table))
-    for _ in range(5):
-        told.learn(steps // 5)
-        agent._learner.run(steps // 5)
-        assert np.array_equal(agent._learner.table, told.table)
-        assert np.array_equal(agent._learner.extra.table, told.plans)
-    assert np.count_nonzero(told.plans) > 10
+    agent = assert_compiled_parity(task, steps, 5, **how)
+    assert np.count_nonzero(agent._learner.extra.table) > 10
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 @pytest.mark.parametrize("planning", ["egocentric", "fruits=egocentric,ghosts=empathic"])
 def test_fruits_by_their_plans_and_ghosts_summed(noise, planning):
@@ -38,47 +32,38 @@ def test_fruits_by_their_plans_and_ghosts_summed(noise, planning):
     assert_the_same_bytes(varied(small), 500, **how)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["two-goal", "random-mdp"])
 def test_a_task_of_one_group(name):
     assert_the_same_bytes(varied(mad.make(name)), 500, planning="egocentric", aggregation="gpi", epsilon=0.3, noise=0.1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["two-goal", "random-mdp"])
 def test_it_learns_the_exact_cross_values(name):
     task = mad.make(name)
     agent = mad.MultiAdvisor(task, planning="egocentric", aggregation="gpi", gamma=0.5, epsilon=1.0, alpha_half=2_000)
     found = theory.improve(theory.enumerate_task(task), 0.5)
-    agent.learn(4_000_000, progress=False)
+    agent.learn(4_000_000)
     for state in range(found.mdp.states):
         assert agent.preferences(np.array([state])) == pytest.approx(found.preferences[state], abs=0.03)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["three-fruits", "four-fruits"])
 def test_it_finishes_where_the_sum_is_stuck(name):
-    agent = mad.MultiAdvisor(mad.make(name), **FRUITS, gamma=0.9, epsilon=0.2).learn(100_000, progress=False)
+    agent = mad.MultiAdvisor(mad.make(name), **FRUITS, gamma=0.9, epsilon=0.2).learn(100_000)
     assert agent.evaluate(episodes=10).terminated == 1.0
-    alone = mad.MultiAdvisor(agent.task, planning="egocentric", gamma=0.9, epsilon=0.2).learn(100_000, progress=False)
+    alone = mad.MultiAdvisor(agent.task, planning="egocentric", gamma=0.9, epsilon=0.2).learn(100_000)
     assert alone.evaluate(episodes=10).terminated == 0.0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [0.9, 0.99])
 def test_exact_plans_finish_every_board(gamma):
     assert exact_plans(mad.make("pac-boy", ghosts=False), gamma).evaluate(episodes=300).terminated == 1.0
 
 
-def test_a_run_that_was_saved_goes_on_bit_for_bit_and_takes_other_weights(tmp_path):
-    def fresh():
-        return mad.MultiAdvisor(mad.make("three-fruits"), **FRUITS, noise=0.1, epsilon=0.2, seed=2)
-
-    straight = fresh().learn(3_000, progress=False)
-    fresh().learn(1_234, progress=False).save(tmp_path / "run")
-    again = mad.load(tmp_path / "run").learn(3_000 - 1_234, progress=False)
-    assert np.array_equal(again._learner.extra.table, straight._learner.extra.table)
-    other = mad.load(tmp_path / "run", straight.task.with_weights(**{"fruit (0, 2)": 9.0}))
+def test_a_run_that_was_saved_takes_other_weights(tmp_path):
+    agent = mad.MultiAdvisor(mad.make("three-fruits"), **FRUITS, noise=0.1, epsilon=0.2, seed=2)
+    agent.learn(1_234).save(tmp_path / "run")
+    other = mad.load(tmp_path / "run", agent.task.with_weights(**{"fruit (0, 2)": 9.0}))
     assert other.act(other.task.initial_state()) == 0  # to the North, where what is worth nine lies
 
 
@@ -104,41 +89,26 @@ def errands(**how):
 ERRANDS = {"planning": "egocentric", "aggregation": "errands=gpi", "epsilon": 0.2, "alpha_half": 1000, "seed": 5}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_a_python_environment(noise):
-    agent, twin = mad.MultiAdvisor(errands(), **ERRANDS, noise=noise), errands()
-    table = np.zeros((4000, 3))
-    told = reference_of(agent, AdapterSource(twin, 5), table)
-    for _ in range(4):
-        agent._learner.run(300)
-        told.learn(300)
-        rows = twin.adapter.rows
-        assert rows == agent._learner.adapter.rows
-        assert np.array_equal(agent._learner.table[:rows], table[:rows])
-        assert np.array_equal(agent._learner.extra.table[:rows], told.plans[:rows])
-    assert np.count_nonzero(told.plans) > 50
+    agent = assert_adapter_parity(errands, 1200, 4, **ERRANDS, noise=noise)
+    assert np.count_nonzero(agent._learner.extra.table) > 50
     # whoever looks at a state finds what the loop finds
     assert agent.preferences(np.array([4, 1, 1])) == pytest.approx(
         agent._learner._total(np.array([4, 1, 1])), abs=1e-12
     )
 
 
-@pytest.mark.slow
-def test_a_run_in_a_python_environment_goes_on_bit_for_bit(tmp_path):
-    straight = mad.MultiAdvisor(errands(), **ERRANDS).learn(700, progress=False)
-    mad.MultiAdvisor(errands(), **ERRANDS).learn(333, progress=False).save(tmp_path / "run")
-    again = mad.load(tmp_path / "run", errands()).learn(700 - 333, progress=False)
-    assert again.steps == straight.steps
-    rows = straight._learner.adapter.rows
-    assert np.array_equal(again._learner.extra.table[:rows], straight._learner.extra.table[:rows])
-    assert np.array_equal(again._learner.table[:rows], straight._learner.table[:rows])
+@pytest.mark.parametrize("kind", ["compiled", "adapter"])
+def test_a_run_goes_on_bit_for_bit(kind, tmp_path):
+    task, how = (mad.make("three-fruits"), {**FRUITS, "noise": 0.1}) if kind == "compiled" else (errands(), ERRANDS)
+    assert assert_same_in_pieces(task, tmp_path, how, 5)._learner.extra.table.any()
 
 
 def test_a_table_that_grows_keeps_its_plans():
     advisors = [mad.Advisor("paid", reward=lambda t: sum(t.info["paid"])), mad.Advisor("time", reward=lambda t: -0.1)]
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), advisors), planning="egocentric", aggregation="gpi")
-    agent.learn(2_000, progress=False)  # 48 states of two rows each, counted as they are met
+    agent.learn(2_000)  # 48 states of two rows each, counted as they are met
     assert agent._learner.adapter.rows > 64
     assert np.count_nonzero(agent._learner.extra.table) > 100
     found = agent.explain(np.array([2, 1, 1]))
@@ -188,18 +158,15 @@ def test_the_sentence_names_plans_and_shares():
 
 
 def test_advisors_with_other_local_states_and_networks_are_refused():
-    pac_boy = mad.make("pac-boy")
-    with pytest.raises(BadInput, match=r"advisor 'ghost 1' of task 'pac-boy' shares its table.*fruits=gpi"):
-        mad.MultiAdvisor(pac_boy, aggregation="gpi")
-    jobs = mad.make("resource-scheduling")
-    with pytest.raises(BadInput, match="'job 2' of task 'resource-scheduling' does not see what 'job 1' sees"):
-        mad.MultiAdvisor(jobs, aggregation="gpi")
-    with pytest.raises(BadInput, match="'here A' of task 'Errands' shares its table"):
-        mad.MultiAdvisor(mad.Task.from_gymnasium(Errands(), errand_advisors()), aggregation="gpi")
-    with pytest.raises(BadInput, match="advisor 'whole' of task 'errands' does not see what 'A' sees"):
-        mad.MultiAdvisor(errands(group="errands"), aggregation="errands=gpi")
-    with pytest.raises(BadInput, match="learned beside tables"):
-        mad.MultiAdvisor(mad.make("three-fruits"), aggregation="fruits=gpi", learner=mad.DQN())
+    how = {"aggregation": "gpi"}
+    line = "advisor 'ghost 1' of task 'pac-boy' shares its table.*fruits=gpi"
+    refused(line, mad.MultiAdvisor, mad.make("pac-boy"), **how)
+    line = "'job 2' of task 'resource-scheduling' does not see what 'job 1' sees"
+    refused(line, mad.MultiAdvisor, mad.make("resource-scheduling"), **how)
+    several = mad.Task.from_gymnasium(Errands(), errand_advisors())
+    refused("'here A' of task 'Errands' shares its table", mad.MultiAdvisor, several, **how)
+    line = "advisor 'whole' of task 'errands' does not see what 'A' sees"
+    refused(line, mad.MultiAdvisor, errands(group="errands"), aggregation="errands=gpi")
+    refused("learned beside tables", mad.MultiAdvisor, mad.make("three-fruits"), learner=mad.DQN(), **how)
     many = mad.make("fruit-grid", width=100, height=100, fruits=5)
-    with pytest.raises(BadInput, match="fewer advisors"):
-        mad.MultiAdvisor(dataclasses.replace(many, name="large"), aggregation="fruits=gpi")
+    refused("fewer advisors", mad.MultiAdvisor, dataclasses.replace(many, name="large"), aggregation="fruits=gpi")

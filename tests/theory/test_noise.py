@@ -1,22 +1,15 @@
 """Which setting for which noise: the numbers behind it by hand and by learning, and cases that flip it."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor import cli
-from multiadvisor.analysis.theory.noise_bounds import (
-    choose,
-    largest_of,
-    maximisation_bias,
-    noise_limit,
-    wandering,
-    wish_of,
-)
-from multiadvisor.errors import BadInput
+from command_line import printed, typed
+from multiadvisor.analysis.theory import noise_bounds
+from multiadvisor.analysis.theory.noise_bounds import choose, largest_of, maximisation_bias, noise_limit, wandering
+from refusal import refused
 
 EGOCENTRIC, EMPATHIC = "--planning egocentric --aggregation max", "--planning empathic --aggregation max"
 
@@ -42,9 +35,8 @@ def test_an_egocentric_advisor_hopes_in_vain_as_much_as_it_is_said_to():
     """A corridor without end: nothing is ever paid, and yet something is hoped for."""
     maze = mad.make("fruit-grid", width=6, height=6, fruits=1)
     quiet = maze.with_weights(**dict.fromkeys(maze.names, 0.0))  # at random, whatever is learned
-    agent = mad.MultiAdvisor(quiet, planning="egocentric", gamma=0.5, noise=0.5, epsilon=1.0).learn(
-        2_000_000, progress=False
-    )
+    agent = mad.MultiAdvisor(quiet, planning="egocentric", gamma=0.5, noise=0.5, epsilon=1.0)
+    agent.learn(2_000_000, progress=False)
     hoped = np.mean([agent.values(name).max(axis=1).mean() for name in maze.names])
     assert hoped > 0.5 * maximisation_bias(0.5, 0.5, 0.1, 4)
 
@@ -58,11 +50,8 @@ def test_the_limit_is_where_both_sides_are_equal():
 
 
 def test_more_noise_and_farther_goals_flip_it():
-    near, far = (
-        mad.make("fruit-grid", width=3, height=3, fruits=2),
-        mad.make("fruit-grid", width=12, height=12, fruits=2),
-    )
-    assert wish_of(near, 0.9).weakest > 2 * wish_of(far, 0.9).weakest
+    near, far = (mad.make("fruit-grid", width=side, height=side, fruits=2) for side in (3, 12))
+    assert noise_bounds.wish_of(near, 0.9).weakest > 2 * noise_bounds.wish_of(far, 0.9).weakest
     for task in (near, far):
         limit = choose(task, 0.0).limit
         assert choose(task, 0.9 * limit).use == EGOCENTRIC
@@ -82,15 +71,10 @@ def test_ghosts_are_summed_and_rewards_of_both_signs_are_left_to_the_sum():
 
 
 def test_the_command(capsys):
-    assert cli.main(["solve", "pac-boy", "--noise", "0.3", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = printed(capsys, "solve", "pac-boy", "--noise", "0.3")
     assert told["use"].startswith("--planning empathic --aggregation fruits=max")
     assert 0.03 < told["limit"] < 0.1
-    assert cli.main(["solve", "three-fruits", "--noise", "0.01"]) == 0
-    assert "use --planning egocentric --aggregation max" in capsys.readouterr().out
-    assert cli.main(["solve", "three-fruits", "--noise", "-1"]) == 2
-    assert "noise is -1: give a number of at least 0" in capsys.readouterr().err
-    assert cli.main(["solve", "three-fruits", "--noise", "0.1", "--sweep-gamma"]) == 2
-    assert "leave --sweep-gamma out" in capsys.readouterr().err
-    with pytest.raises(BadInput, match="nobody has anything to wish for"):
-        choose(mad.make("two-goal").with_weights(**{"goal 1": -1.0, "goal 2": -1.0}), 0.1)
+    code, text, _ = typed(capsys, "solve", "three-fruits", "--noise", "0.01")
+    assert (code, "use --planning egocentric --aggregation max" in text) == (0, True)
+    feared = mad.make("two-goal").with_weights(**{"goal 1": -1.0, "goal 2": -1.0})
+    refused("nobody has anything to wish for", choose, feared, 0.1)

@@ -2,38 +2,30 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_mdps import MANY, ending, sizes, sparse
 
 import multiadvisor as mad
 from multiadvisor.analysis import theory
 from multiadvisor.analysis.theory import FiniteMDP
-from multiadvisor.analysis.theory.attractors import attractor_states, stuck_states
-from multiadvisor.analysis.theory.mdp import LocalMDP
+from multiadvisor.analysis.theory.attractors import attractor_states, margins, stuck_states
 from multiadvisor.analysis.theory.solver import aggregate, best_actions, solve_local
 
-MANY = settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 gammas = st.floats(0.0, 0.95)
 
 
 @st.composite
 def mdps(draw, positive=False, agree=False, reward=None):
     """2 to 50 states, 2 to 6 actions, 1 to 8 advisors; random sparse transitions, some of which end the episode."""
-    states, actions, n = draw(st.integers(2, 50)), draw(st.integers(2, 6)), draw(st.integers(1, 8))
-    generator = np.random.default_rng(draw(st.integers(0, 2**32)))
-    transition = np.zeros((states, actions, states))
-    for _ in range(draw(st.integers(1, 4))):
-        to = generator.integers(states, size=(states, actions))
-        np.add.at(transition, (np.arange(states)[:, None], np.arange(actions), to), generator.random((states, actions)))
-    end = generator.random((states, actions)) * (generator.random((states, actions)) < 0.3)
-    transition *= ((1 - end) / transition.sum(axis=-1))[:, :, None]
+    generator, states, actions, n = sizes(draw, 50, 6, 8)
     rewards = generator.normal(size=(n, states, actions)) if reward is None else reward(generator, (n, states, actions))
     weights = generator.normal(size=n)
     if positive or agree:
         weights = np.abs(weights)
     if agree:
         rewards = np.abs(generator.normal(size=n))[:, None, None] * rewards[:1]
-    return FiniteMDP.from_arrays(transition, rewards, end=end, weights=weights)
+    return ending(generator, states, actions, rewards, weights)
 
 
 def close(mdp):
@@ -59,20 +51,26 @@ def test_egocentric_values_are_optimal_where_all_agree(mdp, gamma):
 @pytest.mark.slow
 @MANY
 @given(mdps(), gammas)
-def test_agnostic_is_local_as_global(mdp, gamma):
-    whole = LocalMDP(mdp.successor, mdp.going_on, mdp.reward @ mdp.weights)
-    together, _, _ = solve_local(whole, gamma, "agnostic")
-    assert theory.solve(mdp, "agnostic", gamma).preferences == pytest.approx(together, abs=close(mdp))
-
-
-@pytest.mark.slow
-@MANY
-@given(mdps(), gammas)
-def test_theorem_5_empathic_with_full_states_is_optimal(mdp, gamma):
+def test_what_holds_of_every_mdp(mdp, gamma):
+    """Agnostic is local as global; a policy's worth is linear in the weights; theorem 5: empathic with full states is
+    optimal; and the error bound holds, against the uniform policy's values by a linear solve."""
+    agnostic = theory.solve(mdp, "agnostic", gamma)
+    together, _, _ = solve_local(mdp.whole, gamma, "agnostic")
+    assert agnostic.preferences == pytest.approx(together, abs=close(mdp))
+    flow = np.zeros((mdp.states, mdp.states))
+    chances = mdp.going_on / len(mdp.actions)
+    np.add.at(flow, (np.arange(mdp.states)[:, None, None], mdp.successor), chances)
+    for j in range(mdp.n):
+        value = np.linalg.solve(np.eye(mdp.states) - gamma * flow, mdp.reward[:, :, j].mean(axis=1))
+        exact = mdp.reward[:, :, j] + gamma * (mdp.going_on * value[mdp.successor]).sum(axis=-1)
+        assert np.abs(exact - agnostic.values[j]).max() <= agnostic.bound + 1e-12 * (1 + np.abs(exact).max())
+    policy = np.random.default_rng(1).dirichlet(np.ones(len(mdp.actions)), mdp.states)
+    together, _, _ = solve_local(mdp.whole, gamma, policy=policy)
+    assert theory.evaluate(mdp, policy, gamma).preferences == pytest.approx(together, abs=close(mdp))
     best, _ = theory.optimum(mdp, gamma)
-    found = theory.solve(mdp, "empathic", gamma)
-    assert found.converged
-    assert found.preferences == pytest.approx(best, abs=close(mdp))
+    empathic = theory.solve(mdp, "empathic", gamma)
+    assert empathic.converged
+    assert empathic.preferences == pytest.approx(best, abs=close(mdp))
 
 
 @pytest.mark.slow
@@ -116,17 +114,14 @@ def test_theorem_3_is_not_empty():
 @st.composite
 def cancellable(draw):
     """Each action is an involution of the states, so that doing it twice cancels it; rewards of at least 0."""
-    states, actions, n = draw(st.integers(2, 50)), draw(st.integers(2, 6)), draw(st.integers(1, 8))
-    generator = np.random.default_rng(draw(st.integers(0, 2**32)))
+    generator, states, actions, n = sizes(draw, 50, 6, 8)
     transition = np.zeros((states, actions, states))
     for action in range(actions):
-        order = generator.permutation(states)
-        to = np.arange(states)
-        for one, other in zip(order[::2], order[1::2], strict=False):
-            to[one], to[other] = other, one
+        order, to = generator.permutation(states), np.arange(states)
+        half = states // 2
+        to[order[:half]], to[order[half : 2 * half]] = order[half : 2 * half], order[:half]
         transition[np.arange(states), action, to] = 1.0
-    rewards = generator.random((n, states, actions)) * (generator.random((n, states, actions)) < 0.3)
-    return FiniteMDP.from_arrays(transition, rewards, weights=generator.random(n))
+    return FiniteMDP.from_arrays(transition, sparse(generator, (n, states, actions), 0.3), weights=generator.random(n))
 
 
 @pytest.mark.slow
@@ -136,35 +131,7 @@ def test_theorem_4_no_attractor_up_to_the_bound(mdp, part):
     bound = theory.gamma_bound(mdp)
     assert bound.broken == ()
     assert bound.gamma == pytest.approx(1 / (len(mdp.actions) - 1))
-    gamma = min(part * bound.gamma, 0.99)
-    found = theory.solve(mdp, "egocentric", gamma)
-    margin = theory.attractors(found)
-    assert all(one.margin < 1e-9 for one in margin)
-
-
-@settings(MANY, max_examples=200)
-@given(mdps(), gammas)
-def test_error_bounds_hold(mdp, gamma):
-    """Against an independent way: the uniform policy's values by a linear solve."""
-    found = theory.solve(mdp, "agnostic", gamma)
-    actions = len(mdp.actions)
-    flow = np.zeros((mdp.states, mdp.states))
-    np.add.at(flow, (np.arange(mdp.states)[:, None, None], mdp.successor), mdp.going_on / actions)
-    for j in range(mdp.n):
-        value = np.linalg.solve(np.eye(mdp.states) - gamma * flow, mdp.reward[:, :, j].mean(axis=1))
-        exact = mdp.reward[:, :, j] + gamma * (mdp.going_on * value[mdp.successor]).sum(axis=-1)
-        assert np.abs(exact - found.values[j]).max() <= found.bound + 1e-12 * (1 + np.abs(exact).max())
-
-
-@pytest.mark.slow
-@settings(MANY, max_examples=200)
-@given(mdps(), gammas)
-def test_evaluating_a_policy_is_linear_in_the_weights(mdp, gamma):
-    generator = np.random.default_rng(1)
-    policy = generator.dirichlet(np.ones(len(mdp.actions)), mdp.states)
-    whole = LocalMDP(mdp.successor, mdp.going_on, mdp.reward @ mdp.weights)
-    together, _, _ = solve_local(whole, gamma, policy=policy)
-    assert theory.evaluate(mdp, policy, gamma).preferences == pytest.approx(together, abs=close(mdp))
+    assert (margins(theory.solve(mdp, "egocentric", min(part * bound.gamma, 0.99))) < 1e-9).all()
 
 
 # ---- the gadgets ---------------------------------------------------------------------------------------------------
@@ -256,7 +223,9 @@ def test_an_attractor_set_in_which_the_system_keeps_moving():
     found = theory.verdict(mdp)
     assert found.critical is None
     assert found.stuck == pytest.approx(0.5, abs=1e-6)
-    assert "never earn from gamma = 1/2 on" in found.text
+    assert found.text.startswith("gets stuck at gamma = 0.9: greedy play never earns from 4 states")
+    assert "the smallest gamma where it is stuck is 1/2" in found.text.splitlines()[0]
+    assert theory.verdict(mdp, 0.3).text.startswith("does not get stuck at gamma = 0.3: greedy play goes on to earn")
     assert "keep gamma at or below 1/2" in found.text
     # without a_0 the state remains an attractor, but one that is left at once
     only = FiniteMDP.from_arrays(transition[:1, 1:, :1] * 0, reward[:, :1, 1:], end=end[:1, 1:])

@@ -12,21 +12,14 @@ N, W, S, E = range(4)
 SEEDS = range(40)  # enough for every move of a ghost to occur
 
 
-@pytest.fixture
-def play(tmp_path):
+def play(maze: str, **options) -> WorldEnv:
     """An episode on a maze given as text."""
-
-    def start(maze: str, seed: int = 0, **options) -> WorldEnv:
-        path = tmp_path / "maze.txt"
-        path.write_text(maze)
-        env = WorldEnv("pac-boy", maze=str(path), **options)
-        env.reset(seed=seed)
-        return env
-
-    return start
+    env = WorldEnv("pac-boy", maze=f"{maze}\n", **options)
+    env.reset(seed=0)
+    return env
 
 
-def outcomes(play, maze: str, action: int, **options) -> set[tuple[int, int, float]]:
+def outcomes(maze: str, action: int, **options) -> set[tuple[int, int, float]]:
     """What one step can lead to: Pac-Boy's cell, the ghost's cell, the ghost's reward."""
     env, seen = play(maze, **options), set()
     for seed in SEEDS:
@@ -36,7 +29,7 @@ def outcomes(play, maze: str, action: int, **options) -> set[tuple[int, int, flo
     return seen
 
 
-def test_bumping_into_a_wall_or_the_edge_costs_a_step_and_nothing_else(play):
+def test_bumping_into_a_wall_or_the_edge_costs_a_step_and_nothing_else():
     env = play("#F\nP_")  # cells: 0 the fruit, 1 the start, 2 beside it
     for action in (N, W, S):
         x, reward, terminated, truncated, _ = env.step(action)
@@ -44,12 +37,12 @@ def test_bumping_into_a_wall_or_the_edge_costs_a_step_and_nothing_else(play):
     assert env.step(E)[0].tolist() == [2, 1]
 
 
-def test_actions_are_north_west_south_east(play):
+def test_actions_are_north_west_south_east():
     env = play("F__\n_P_\n___")  # cells 0 to 8 in reading order, the start is 4
     assert [int(env.step(action)[0][0]) for action in (N, S, W, E, S, N, E, W)] == [1, 4, 3, 4, 7, 4, 5, 4]
 
 
-def test_a_fruit_is_eaten_once_and_the_last_one_ends_the_episode(play):
+def test_a_fruit_is_eaten_once_and_the_last_one_ends_the_episode():
     env = play("FPF")
     x, reward, terminated, truncated, info = env.step(W)
     assert (x.tolist(), reward, terminated, truncated) == ([0, 0, 1], 1.0, False, False)
@@ -61,38 +54,27 @@ def test_a_fruit_is_eaten_once_and_the_last_one_ends_the_episode(play):
     assert info["rewards"] == {"fruit (0, 0)": 0.0, "fruit (0, 2)": 1.0}
 
 
-def test_the_limit_truncates(play):
+def test_the_limit_truncates_but_the_last_fruit_in_the_last_step_terminates():
     env = play("FP", limit=3)
     ends = [env.step(N)[2:4] for _ in range(3)]
     assert ends == [(False, False), (False, False), (False, True)]
+    assert play("FP", limit=1).step(W)[1:4] == (1.0, True, False)
 
 
-def test_the_last_fruit_in_the_last_step_terminates(play):
-    env = play("FP", limit=1)
-    assert env.step(W)[1:4] == (1.0, True, False)
+@pytest.mark.parametrize(("action", "rules", "expected"), [
+    (E, "paper", {(3, 2, -10.0), (3, 3, -10.0), (3, 4, -10.0)}),  # onto a ghost, wherever it goes
+    (E, "hra", {(3, 2, -10.0), (3, 4, 0.0)}),  # which steps aside, or swaps
+    (N, "paper", {(2, 2, -10.0), (2, 3, 0.0), (2, 4, 0.0)}),  # it comes, stays or goes
+    (N, "hra", {(2, 2, -10.0), (2, 4, 0.0)}),
+    (W, "paper", {(1, 2, 0.0), (1, 3, 0.0), (1, 4, 0.0)}),  # away from it
+    (W, "hra", {(1, 2, 0.0), (1, 4, 0.0)}),
+])  # fmt: skip
+def test_what_is_a_touch(action, rules, expected):
+    """Cells 0 to 4; Pac-Boy is on 2, and the ghost on 3 stays (walls), or goes to 2 or 4."""
+    assert outcomes("F_PG_", action, rules=rules) == expected
 
 
-def test_walking_onto_a_ghost_is_a_touch_wherever_it_goes(play):
-    # Cells 0 to 4; the ghost stands on 3 and stays (walls), or goes to 2 or 4.
-    assert outcomes(play, "F_PG_", E) == {(3, 2, -10.0), (3, 3, -10.0), (3, 4, -10.0)}
-
-
-def test_under_hra_a_ghost_that_steps_aside_does_not_touch_and_one_that_swaps_does(play):
-    assert outcomes(play, "F_PG_", E, rules="hra") == {(3, 2, -10.0), (3, 4, 0.0)}
-
-
-@pytest.mark.parametrize(("rules", "stays"), [("paper", True), ("hra", False)])
-def test_a_ghost_that_walks_onto_pac_boy_touches(play, rules, stays):
-    expected = {(2, 2, -10.0), (2, 4, 0.0)} | ({(2, 3, 0.0)} if stays else set())
-    assert outcomes(play, "F_PG_", N, rules=rules) == expected
-
-
-@pytest.mark.parametrize("rules", ["paper", "hra"])
-def test_walking_away_from_a_ghost_is_no_touch(play, rules):
-    assert {touch for _, _, touch in outcomes(play, "F_PG_", W, rules=rules)} == {0.0}
-
-
-def test_a_ghost_touches_once_a_step_and_each_one_by_itself(play):
+def test_a_ghost_touches_once_a_step_and_each_one_by_itself():
     # The ghosts are walled in with Pac-Boy between them: a step West meets the first one for certain.
     env, seen = play("FP#\n#GG"), set()  # cells: 0 fruit, 1 the start, 2 and 3 the ghosts
     for seed in SEEDS:
@@ -106,15 +88,15 @@ def test_a_ghost_touches_once_a_step_and_each_one_by_itself(play):
     assert {(2, 0.0), (2, -10.0), (1, 0.0), (3, 0.0)} <= seen
 
 
-def test_a_touch_does_not_end_the_episode(play):
+def test_a_touch_does_not_end_the_episode():
     env = play("#P#\nFGF")
     _, reward, terminated, truncated, info = env.step(S)
     assert (reward, terminated, truncated) == (-10.0, False, False)
     assert [name for name, paid in info["rewards"].items() if paid] == ["ghost 1"]
 
 
-def test_a_touch_and_the_last_fruit_add_up(play):
-    env = play("P.G", seed=0)
+def test_a_touch_and_the_last_fruit_add_up():
+    env = play("P.G")
     fruit = env.unwrapped.task.names.index("fruit (0, 2)")
     assert fruit == 2  # after the ghost and the fruit place beside Pac-Boy
     for seed in SEEDS:
@@ -130,7 +112,7 @@ def test_a_touch_and_the_last_fruit_add_up(play):
         pytest.fail("no episode with a single fruit under the ghost")
 
 
-def test_ghosts_without_a_way_out_stay_under_both_rules(play):
+def test_ghosts_without_a_way_out_stay_under_both_rules():
     for rules in ("paper", "hra"):
         env = play("FP#\n##G", rules=rules)
         assert env.step(N)[0].tolist() == [1, 2, 1]

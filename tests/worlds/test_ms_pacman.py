@@ -10,17 +10,20 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
+from agents import in_pieces, same
+from command_line import printed, typed
+from command_line import refused as one_line
+from multiadvisor.analysis.episodes import record
 from multiadvisor.cli import main
-from multiadvisor.envs.worlds.atari import atari_picture, ms_pacman, ram
-from multiadvisor.errors import BadInput
+from multiadvisor.envs.worlds.atari import ms_pacman, ram
 from multiadvisor.learners.gvf.gvf_spec import FRONTIER, KnownModel
 from multiadvisor.runs import side_by_side
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.pictures import Painting, pixels
-from multiadvisor.runs.trace import record
-from multiadvisor.studies import ms_pacman_study as study
 from multiadvisor.studies.reproduction import reproduce
 from multiadvisor.studies.study import Plan
+from refusal import refused
+from studies import ms_pacman as study
 
 
 # ---- the memory (no emulator needed) ---------------------------------------------------------------------------------
@@ -48,17 +51,8 @@ def test_every_pellet_has_a_bit_and_a_cell_of_its_own():
 def test_the_states_of_a_ghost():
     """Eyes and the house are away; 0x50 hunts, and most lives are lost to it."""
     bytes_ = np.zeros(128, np.uint8)
-    for code, state in (
-        (0x00, 0),
-        (0x30, 0),
-        (0x50, 0),
-        (0x80, 1),
-        (0xD0, 1),
-        (0x40, 2),
-        (0x60, 2),
-        (0x70, 2),
-        (0xF0, 2),
-    ):
+    states = {0: (0x00, 0x30, 0x50), 1: (0x80, 0xD0), 2: (0x40, 0x60, 0x70, 0xF0)}
+    for state, code in ((state, code) for state, codes in states.items() for code in codes):
         bytes_[1] = code
         assert ram.read(bytes_, 3)[ram.GHOST_STATE][0] == state, hex(code)
 
@@ -66,57 +60,31 @@ def test_the_states_of_a_ghost():
 def look(met=(), steps=0):
     known = np.zeros(ms_pacman.N, bool)
     known[list(met)] = True
-    return KnownModel(
-        known,
-        steps,
-        lambda states, places: np.zeros((len(states), len(places))),
-        lambda states: np.zeros((len(states), ram.CELLS)),
-    )
+    worth, ways = (lambda x, y: np.zeros((len(x), len(y)))), (lambda x: np.zeros((len(x), ram.CELLS)))
+    return KnownModel(known, steps, worth, ways)
 
 
 def test_who_points_where():
     seen = memory(PELLET=1, PILL=1, FRUIT=40, FRUIT_POINTS=500, GHOST_CELL=[1, 2, 3, 4], TIMER=50)
     seen[ram.GHOST_STATE] = [ram.HUNTING, ram.EDIBLE, ram.AWAY, ram.EDIBLE]
-    place, voice = ms_pacman.aim(100, True, 0, seen, look(met=[7]))
+    place, voice = ms_pacman.aim(100, True, seen, look(met=[7]))
     at = ms_pacman.AT
     assert np.flatnonzero(place[at["pellets"]] >= 0).tolist() == [7], "a pellet speaks once one was eaten there"
     assert (place[at["pills"]] == -1).all(), "pills are spared while there is a ghost to be eaten"
-    assert ms_pacman.aim(100, False, 0, seen, look()).place[at["pills"]].tolist() == ram.PILL_CELL.tolist()
+    assert ms_pacman.aim(100, False, seen, look()).place[at["pills"]].tolist() == ram.PILL_CELL.tolist()
     assert (place[at["fruit"]].item(), voice[at["fruit"]].item()) == (40, 500)
     assert place[at["edible"]].tolist() == [-1, 2, -1, 4]
     assert place[at["ghosts"]].tolist() == [1, -1, -1, -1]
     assert place[at["frontier"]].item() == FRONTIER
-    assert ms_pacman.aim(100, True, 0, seen, look(steps=100)).place[at["frontier"]].item() == -1
+    assert ms_pacman.aim(100, True, seen, look(steps=100)).place[at["frontier"]].item() == -1
     seen[ram.TIMER] = 1
-    assert ms_pacman.aim(100, True, 0, seen, look()).place[at["pills"]].tolist() == ram.PILL_CELL.tolist()
-    assert ms_pacman.aim(100, True, 0, seen, look()).place[at["ghosts"]].tolist() == [1, 2, -1, 4], (
-        "they are about to turn"
-    )
+    assert ms_pacman.aim(100, True, seen, look()).place[at["pills"]].tolist() == ram.PILL_CELL.tolist()
+    assert ms_pacman.aim(100, True, seen, look()).place[at["ghosts"]].tolist() == [1, 2, -1, 4], "about to turn"
 
 
-def test_a_pill_waits_until_ghosts_are_near():
-    seen, at = memory(PILL=1, GHOST_CELL=[1, 2, 3, 4], CELL=7), ms_pacman.AT["pills"]
-    seen[ram.GHOST_STATE] = [ram.HUNTING, ram.HUNTING, ram.AWAY, ram.HUNTING]
-    far = {1: 3, 2: 40, 4: 40}
-
-    def steps(states):
-        return np.array([[far[int(state) // 4]] * ram.CELLS for state in states], float)
-
-    known = look()._replace(distances=steps)
-    assert ms_pacman.near(seen, known) == 1
-    assert (ms_pacman.aim(0, True, 2, seen, known).voice[at] == ms_pacman.UNTIMELY).all()
-    assert (ms_pacman.aim(0, True, 1, seen, known).voice[at] == 1.0).all()
-    far[4] = ms_pacman.NEAR
-    assert (ms_pacman.aim(0, True, 2, seen, known).voice[at] == 1.0).all()
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [({"lure": 5}, "lure is 5"), ({"doubt": -1.0}, "doubt is -1"), ({"without": "fruit,fears"}, "'fears'")],
-)
-def test_options_that_make_no_sense_are_refused(options, said):
-    with pytest.raises(BadInput, match=said):
-        mad.make("ms-pacman", **options)
+def test_options_that_make_no_sense_are_refused():
+    refused("sweeps of task 'ms-pacman' is -1", mad.make, "ms-pacman", sweeps=-1)
+    refused("'fears'", mad.make, "ms-pacman", without="fruit,fears")
 
 
 def test_ghosts_close_cells_and_pills_are_havens():
@@ -128,13 +96,10 @@ def test_ghosts_close_cells_and_pills_are_havens():
         asked.append([int(state) for state in states])
         return np.full((len(states), ram.CELLS), 43.0 if int(states[0]) == 4 else 20.0)
 
-    found = ms_pacman.threat(4.0, seen, look()._replace(distances=steps))
+    found = ms_pacman.threat(seen, look()._replace(distances=steps))
     assert asked == [[4], [8, 9, 10, 11]], "who hunts does not turn back; who can be eaten may"
     slow = 10 + (20 - 10 * ms_pacman.FLEES) / ms_pacman.HUNTS
-    assert found.closed[5] == pytest.approx(min(43 / ms_pacman.HUNTS, slow))
-    plain = ms_pacman.threat(0.0, seen, look()._replace(distances=steps))
-    assert found.closed[5] - plain.closed[5] == pytest.approx(ms_pacman.LATER)
-    assert found.doubt == 4.0 > plain.doubt
+    assert found.closed[5] == pytest.approx(min(43 / ms_pacman.HUNTS, slow) - ms_pacman.LATER)
     assert np.flatnonzero(found.haven).tolist() == [ram.PILL_CELL[1]]
 
 
@@ -144,12 +109,12 @@ def test_points_are_told_apart():
     after = before.copy()
     after[ram.PELLET.start + 9] = after[ram.PILL.start + 2] = 0
     after[ram.GHOST_STATE.start] = ram.AWAY
-    found = ms_pacman.earned(before, after, 460.0)
+    found = study.points_of(before, after, 460.0)
     assert (found["pellets"], found["pills"], found["edible"], found["eaten"], found["levels"]) == (10, 50, 400, 1, 0)
     after[ram.FRUIT] = -1
-    assert ms_pacman.earned(before, after, 960.0)["fruit"] == 500
+    assert study.points_of(before, after, 960.0)["fruit"] == 500
     bare = memory(PELLET=0, PILL=0)
-    assert ms_pacman.earned(bare, before, 10.0)["levels"] == 1, "the board is full again"
+    assert study.points_of(bare, before, 10.0)["levels"] == 1, "the board is full again"
 
 
 def test_who_is_paid_for_what():
@@ -171,10 +136,10 @@ def test_who_is_paid_for_what():
 
 def test_wishes_and_fears_are_drawn_where_their_cell_is():
     blank = np.zeros((210, 160, 3), np.uint8)
-    atari_picture.mark(blank, ram.cell_of(88, 98), -1.0)
+    ms_pacman.mark(blank, ram.cell_of(88, 98), -1.0)
     rows, columns = np.nonzero(blank.any(axis=2))
-    assert (rows.mean(), columns.mean()) == (98 + atari_picture.DOWN, 88 + atari_picture.LEFT)
-    assert set(map(tuple, blank[rows, columns].tolist())) == {atari_picture.FEAR}
+    assert (rows.mean(), columns.mean()) == (98 + ms_pacman.DOWN, 88 + ms_pacman.LEFT)
+    assert set(map(tuple, blank[rows, columns].tolist())) == {ms_pacman.FEAR}
 
 
 # ---- the study -------------------------------------------------------------------------------------------------------
@@ -187,11 +152,8 @@ def faked(score, seed):
 def test_the_report_claims_only_what_the_runs_show(tmp_path):
     summed = [f"{study.PLAIN}: {planning}, gamma 0.99, sum" for planning in ("agnostic", "egocentric")]
     level = {study.BASE: 15_600, summed[0]: 9_000, summed[1]: 4_000}
-    lines = [
-        {"id": study.job(name, seed).id, "result": faked(score, seed)}
-        for name, score in level.items()
-        for seed in range(3)
-    ]
+    lines = [{"id": study.job(name, seed).id, "result": faked(score, seed)}
+             for name, score in level.items() for seed in range(3)]  # fmt: skip
     given = tmp_path / "runs.jsonl"
     given.write_text("\n".join(map(json.dumps, lines)))
     found = reproduce(Plan.of("ms-pacman"), tmp_path / "out", given=given).as_dict()
@@ -199,8 +161,7 @@ def test_the_report_claims_only_what_the_runs_show(tmp_path):
     assert set(found["table"]) == set(level)
     assert study.CAVEAT in (tmp_path / "out" / "report.md").read_text()
     assert (tmp_path / "out" / "figures" / "ms-pacman.png").stat().st_size > 10_000
-    with pytest.raises(BadInput, match="holds no runs"):
-        study.given_runs(tmp_path / "out" / "figures" / "ms-pacman.png")
+    refused("holds no runs", study.STUDY.given, tmp_path / "out" / "figures" / "ms-pacman.png")
 
 
 def test_settings_of_the_study_can_all_be_made():
@@ -233,13 +194,7 @@ def test_it_learns_advisors_as_it_meets_their_goals(run):
 
 @pytest.mark.slow
 def test_a_saved_episode_goes_on_bit_for_bit(run, tmp_path):
-    first, second = mad.load(run), mad.load(run)
-    first.learn(60, progress=False)
-    second.learn(25, progress=False).save(tmp_path / "half")
-    second = mad.load(tmp_path / "half").learn(35, progress=False)
-    one, other = first._learner.tensors(), second._learner.tensors()
-    assert one.keys() == other.keys()
-    assert all(np.array_equal(one[name], other[name]) for name in one)
+    assert same(in_pieces(mad.load(run), None, tmp_path, 25, 35), mad.load(run).learn(60))
 
 
 @pytest.mark.slow
@@ -249,8 +204,8 @@ def test_episodes_side_by_side_are_those_that_are_played_in_step(run, capsys):
     for one, other in zip(plain, split, strict=True):
         assert np.array_equal(one, other)
     assert len(set(plain.score)) > 1, "the episodes are different ones"
-    assert main(["evaluate", str(run), "--episodes", "1", "--workers", "2", "--report"]) == 2
-    assert "--workers plays episodes for their scores" in capsys.readouterr().err
+    told = "--workers plays episodes for their scores"
+    one_line(capsys, told, "evaluate", run, "--episodes", "1", "--workers", "2", "--report")
 
 
 @pytest.mark.slow
@@ -262,9 +217,8 @@ def test_reproduce_runs_what_no_file_has(tmp_path, monkeypatch, capsys):
         return Job("ms-pacman", config)
 
     monkeypatch.setattr(study, "job", tiny)
-    flags = ["--seeds", "1", "--workers", "0", "--out", str(tmp_path / "out"), "--json"]
-    assert main(["reproduce", "ms-pacman", *flags]) == 0
-    found = json.loads(capsys.readouterr().out)
+    flags = ["--seeds", "1", "--workers", "0", "--out", tmp_path / "out"]
+    found = printed(capsys, "reproduce", "ms-pacman", *flags)
     row = found["table"][study.BASE]
     assert (row["episodes"], row["learned"]) == (2, [10])
     assert sum(row["sources"][what] for what in ("pellets", "pills", "fruit", "edible")) == row["score"]
@@ -273,21 +227,17 @@ def test_reproduce_runs_what_no_file_has(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.slow
 def test_the_commands_work_on_it(run, tmp_path, capsys):
-    film = tmp_path / "episode.gif"
-    assert main(["evaluate", str(run), "--episodes", "1", "--video", str(film), "--json"]) == 0
-    seen = json.loads(capsys.readouterr().out)
+    film, one = tmp_path / "episode.gif", ["evaluate", run, "--episodes", "1"]
+    seen = printed(capsys, *one, "--video", film)
     assert seen["score"] > 0
     assert film.read_bytes().startswith(b"GIF89a")
-    assert main(["explain", str(run), "--step", "40", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = printed(capsys, "explain", run, "--step", "40")
     assert any(name.startswith(("pellet", "pill")) for name in found["differences"])
-    assert main(["evaluate", str(run), "--episodes", "1", "--trace", str(tmp_path / "a.trace"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["score"] == seen["score"]
-    assert main(["explain", str(run), "--trace", str(tmp_path / "a.trace"), "--step", "40", "--json"]) == 0
-    again = json.loads(capsys.readouterr().out)
+    assert printed(capsys, *one, "--trace", tmp_path / "a.trace")["score"] == seen["score"]
+    again = printed(capsys, "explain", run, "--trace", tmp_path / "a.trace", "--step", "40")
     assert again["differences"] == pytest.approx(found["differences"])
-    assert main(["check", "ms-pacman"]) == 2
-    assert "general value functions" in capsys.readouterr().err
+    code, _, error = typed(capsys, "check", "ms-pacman")
+    assert (code, "general value functions" in error) == (2, True)
 
 
 @pytest.mark.slow
@@ -310,4 +260,4 @@ def test_wishes_and_fears_are_drawn_into_the_pictures_of_a_trace(run):
 def test_sixty_episodes_are_enough_for_5000_points():
     pytest.importorskip("ale_py")
     config = {**study.SETTINGS[study.BASE], "seed": 1, "episodes": 60, "evaluation": 10}
-    assert np.mean(study.work(config)["scores"]) >= 5_000
+    assert np.mean(study.run(config)["scores"]) >= 5_000

@@ -6,7 +6,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from multiadvisor.envs.worlds.negotiation import ACCEPT, END, INSIST, PROPOSE, REPEAT, Negotiation
-from multiadvisor.errors import BadInput
+from refusal import refused
 
 
 def dialogue(seed=0, **options):
@@ -74,5 +74,4 @@ def test_the_user_gives_in_with_time_and_up_in_the_end():
      ({"patience": 0}, "at least 1 step"), ({"render_mode": "human"}, "shown as text")],
 )  # fmt: skip
 def test_what_cannot_be(options, message):
-    with pytest.raises(BadInput, match=message):
-        Negotiation(**options)
+    refused(message, Negotiation, **options)

@@ -3,24 +3,15 @@
 The return is discounted with the advisor's own gamma and goes on as long as it has a part. What a value means depends
 on the planning: who plans empathically or by Sarsa expects what is really done, and a bias is an error of learning; who
 plans egocentrically expects to have its way, and its bias is what it hopes for and does not get. The episodes of a
-report are played without exploration and without an actor's noise; `calibrate` plays with the noise, as critics expect
-it.
+report are played without exploration and without an actor's noise.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-
-from multiadvisor.analysis.episodes import parts_of
-from multiadvisor.core.rng import EVALUATION, stream_key
-from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
-from multiadvisor.errors import BadInput
-
-if TYPE_CHECKING:
-    from multiadvisor.learners.sac.sac_learner import ContinuousLearner
 
 ACTOR = "what the actor does, its noise included (these episodes were played without it)"
 ACTOR_SUM = "the rewards and the actor's entropy together, which no critic tells apart"
@@ -40,10 +31,7 @@ class Calibration(NamedTuple):
     bias: float | None  # their difference: above 0 where it expects too much
     error: float | None  # the standard error of the bias, from episode to episode; None where there is one episode
     correlation: float | None  # None where one of them never varies
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return self._asdict()
+    miss: float | None = None  # how far a value is from the return that followed: the root of the mean square
 
 
 def returns(paid: np.ndarray, ended: np.ndarray, gamma: float) -> np.ndarray:
@@ -114,69 +102,5 @@ def calibration(
     error = math.sqrt(episodes / (episodes - 1) * float((spread**2).sum())) / len(guess) if episodes > 1 else None
     varies = guess.std() > 1e-12 * max(1.0, np.abs(guess).max()) and came.std() > 1e-12 * max(1.0, np.abs(came).max())
     correlation = float(np.corrcoef(guess, came)[0, 1]) if varies else None
-    return Calibration(len(guess), completed, float(guess.mean()), float(came.mean()), bias, error, correlation)
-
-
-# ---- with the noise of an actor --------------------------------------------------------------------------------------
-class Fit(NamedTuple):
-    """How well one advisor's values fit the discounted returns that followed."""
-
-    predicted: float  # the mean value
-    followed: float  # the mean return
-    correlation: float  # of the two
-    bias: float  # predicted less followed, in standard deviations of the returns
-    share: float  # the size of what followed, of all advisors' sizes together
-
-
-_EPISODES = 511  # episodes of this evaluation and of those behind it, which nobody else plays
-
-
-def calibrate(learner: ContinuousLearner, episodes: int, seed: int = 0, run: int = 0) -> dict[str, Fit]:
-    """Of each advisor, in episodes with the noise of learning: that is the policy which the critics value.
-
-    The last steps of an episode that was cut off are left out, as nobody knows what would have followed.
-    """
-    from multiadvisor.learners.sac.actor_critic import explored  # lazily: tables need no JAX
-
-    task, adapter = learner.task, learner.task.adapter
-    assert adapter is not None
-    if learner.advisors != task.advisors:
-        raise BadInput(f"the advisors of task {task.name!r} have no values of their own: choose other critics")
-    actor = tuple((weight[run], bias[run]) for weight, bias in learner.actor)
-    noise = np.random.default_rng(int(stream_key(learner.seeds[run], EVALUATION, (1 << 40) + seed)))
-    place = {name: j for j, name in enumerate(task.names)}
-    said: list[np.ndarray] = []  # [n] each, NaN of who was not asked
-
-    def act(state: Any, draw: int) -> np.ndarray:
-        drawn = noise.standard_normal((1, learner.actions.size)).astype(np.float32)
-        action = explored(actor, learner._row(state)[None], drawn)
-        told = learner.judge(state, action, run)
-        said.append(np.full(task.n, np.nan))
-        said[-1][[place[name] for name in told.names]] = told.values[:, 0]
-        return np.asarray(action[0])
-
-    with adapter.lock:
-        source = EvaluationEpisodes(task, learner.seeds[run], _EPISODES + seed)
-        each = [list(rollout(source, episode, act)) for episode in range(episodes)]
-    parts, values = parts_of(task, each), np.array(said)
-    first = np.concatenate([[0], np.cumsum([len(one) for one in each])])
-    finished = np.array([one[-1].terminated for one in each], bool)
-    pairs = []
-    for j, gamma in enumerate(task.gammas(learner.settings.gamma).tolist()):
-        mine = values[:, j], parts.paid[:, j], ~np.isnan(values[:, j]), parts.ended[:, j]
-        found, completed = compared(*mine, first, finished, gamma)
-        pairs.append(np.concatenate([np.stack(pair) for pair in found], axis=1) if found else np.zeros((2, 0)))
-        if completed or pairs[-1].shape[1] < 2:
-            raise BadInput("the episodes are too short to look ahead: play more of them, or with a lower gamma")
-    sizes = np.array([np.abs(came).mean() for _, came in pairs])
-    shares = sizes / max(sizes.sum(), 1e-30)
-    return {name: _fit(pair, float(share)) for name, pair, share in zip(task.names, pairs, shares, strict=True)}
-
-
-def _fit(pair: np.ndarray, share: float) -> Fit:
-    """From values and returns [2, T]."""
-    guess, came = pair
-    spread = float(came.std())
-    correlation = float(np.corrcoef(guess, came)[0, 1]) if spread > 0 and guess.std() > 0 else 0.0
-    bias = float((guess - came).mean()) / spread if spread > 0 else 0.0
-    return Fit(float(guess.mean()), float(came.mean()), correlation, bias, share)
+    return Calibration(len(guess), completed, float(guess.mean()), float(came.mean()), bias, error, correlation,
+                       math.sqrt(float(((guess - came) ** 2).mean())))  # fmt: skip

@@ -15,7 +15,7 @@ from multiadvisor.analysis.episodes import Episodes, play
 from multiadvisor.analysis.influence import Influence, group_influence, influence, pushing
 from multiadvisor.analysis.stuck import Stuck, find_stuck
 from multiadvisor.core.aggregator import Team, plannings_of
-from multiadvisor.learners.registry import own_settings
+from multiadvisor.learners.kinds import own_settings
 
 _SHOWN = 12  # so many advisors are printed
 _KINDS = 3  # so many different ways of being stuck are printed
@@ -44,19 +44,27 @@ class Report:
     @property
     def entropy(self) -> float | None:
         """What is expected of the actor's entropy, on average; None where no critic tells it apart."""
-        told = self.episodes.advice[:, self.n :, 0]
-        return float(told.mean()) if told.shape[1] else None
+        expected = self.episodes.advice[:, self.n :, 0]
+        return float(expected.mean()) if expected.shape[1] else None
 
     @property
     def returns(self) -> np.ndarray:
         """[G, n] what each advisor was paid in each episode; NaN of one that is none of the task's."""
-        found: np.ndarray = np.add.reduceat(self.episodes.paid, self.episodes.first[:-1])
-        return found
+        return np.asarray(np.add.reduceat(self.episodes.parts.paid, self.episodes.first[:-1]))
 
     @property
     def note(self) -> str:
         """Why there is no calibration at all, where that is so; else nothing."""
         return "" if _apart(self.episodes) else f"no calibration: values are of {ACTOR_SUM}"
+
+    def drive(self, j: int) -> dict[str, Any]:
+        """The influence of one advisor: of networks without a margin that is smaller than what their values miss."""
+        one, known = self.influence.of(j), self.calibration[j]
+        if self.episodes.settings.caveat and one["margin"] is not None:
+            miss = np.inf if known is None or known.miss is None else known.miss
+            small = one["margin"] < miss * abs(self.episodes.advisors[j].weight)
+            return {**one, "margin": None} if small else one
+        return one
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -68,32 +76,27 @@ class Report:
             known = self.calibration[j]
             advisors[advisor.name] = {
                 "group": advisor.group, "weight": float(advisor.weight), "return": mean,
-                "reward": None if mean is None else float(episodes.paid[:, j].sum() / total),
-                "influence": self.influence.of(j),
-                "calibration": None if known is None else {"expects": self.expects[j], **known.as_dict()},
+                "reward": None if mean is None else float(episodes.parts.paid[:, j].sum() / total),
+                "influence": self.drive(j),
+                "calibration": None if known is None else {"expects": self.expects[j], **known._asdict()},
             }  # fmt: skip
         return {
-            "steps": total,
-            "note": self.note,
-            "caveat": self.episodes.settings.caveat,
-            "advisors": advisors,
+            "steps": total, "note": self.note, "caveat": episodes.settings.caveat, "advisors": advisors,
             "entropy": self.entropy,
             "groups": {
                 name: {"return": _together(advisors, name), "influence": self.of_groups.of(k)}
                 for k, name in enumerate(self.groups)
             },
             "episodes": [
-                {
-                    "episode": episode,
-                    "length": int(episodes.length[episode]),
-                    "terminated": bool(episodes.terminated[episode]),
-                    "score": float(episodes.played.score[episode]),
-                    "advisors": dict(zip(episodes.task.names, episodes.played.returns[episode].tolist(), strict=True)),
-                }
-                for episode in range(len(episodes))
+                {"episode": k, "length": length, "terminated": ended, "score": score,
+                 "advisors": dict(zip(episodes.task.names, paid, strict=True))}
+                for k, (length, ended, score, paid) in enumerate(zip(
+                    episodes.length.tolist(), episodes.terminated.tolist(), episodes.played.score.tolist(),
+                    episodes.played.returns.tolist(), strict=True,
+                ))
             ],
             "stuck": [one.as_dict() for one in self.stuck],
-        }
+        }  # fmt: skip
 
     def __str__(self) -> str:
         return "\n".join([*self._advisors(), *filter(None, [self.episodes.settings.caveat]), *self._stuck()])
@@ -105,12 +108,13 @@ class Report:
         order = order[order < self.n].tolist()
         names = [self.episodes.names[j] for j in order[:_SHOWN]]
         width = max(len(name) for name in [*names, *self.groups, "advisor"])
+        driving = "without it another action" if self.influence.push is None else "share of the push"
         lines = [
-            f"{'advisor':{width}}  {'return':>9}  {self._driving():>25}  "
+            f"{'advisor':{width}}  {'return':>9}  {driving:>25}  "
             f"{'expected':>9} {'followed':>9} {'bias':>8}  correlation"
         ]
         for name, j in zip(names, order, strict=False):
-            known, changed = self.calibration[j], self.influence.of(j)
+            known, changed = self.calibration[j], self.drive(j)
             text = f"{name:{width}}  {_figure(returns[j]):>9}  {_changes(changed):>25}  "
             if known is not None:
                 text += f"{_figure(known.predicted):>9} {_figure(known.followed):>9} {_figure(known.bias, '+'):>8}  "
@@ -123,19 +127,13 @@ class Report:
         for k, name in enumerate(self.groups):
             lines.append(f"{name:{width}}  {'(group)':>9}  {_changes(self.of_groups.of(k)):>25}")
         for meaning in dict.fromkeys(self.expects):
-            who = [
-                name for name, own in zip(self.episodes.names[: self.n], self.expects, strict=False) if own == meaning
-            ]
+            who = [self.episodes.names[j] for j in range(self.n) if self.expects[j] == meaning]
             few = ", ".join(who[:4]) + ("" if len(who) < 5 else f" and {len(who) - 4} more")
             shown = "each advisor" if len(who) == self.n else few
             lines.append(f"{shown} {'expect' if shown == few and len(who) > 1 else 'expects'} {meaning}")
         if self.entropy is not None:
             lines.append(f"entropy, no advisor: {self.entropy:.2f} is expected of acting unpredictably from there on")
         return lines
-
-    def _driving(self) -> str:
-        """What the column of influence says."""
-        return "without it another action" if self.influence.push is None else "share of the push"
 
     def _stuck(self) -> list[str]:
         cut = int((~self.episodes.terminated).sum())
@@ -169,7 +167,8 @@ def _changes(one: dict[str, Any]) -> str:
     """How often, and by how much; or which share of the push it has."""
     if "push" in one:
         return "" if one["push"] is None else f"{one['push']:.1%}"
-    return f"{one['changed']:.1%} of steps, by {one['margin']:.2f}" if one["changed"] else "never"
+    margin = "" if one["margin"] is None else f", by {one['margin']:.2f}"
+    return f"{one['changed']:.1%} of steps{margin}" if one["changed"] else "never"
 
 
 def report_on(episodes: Episodes) -> Report:
@@ -211,8 +210,8 @@ def _influence(episodes: Episodes, members: list[np.ndarray] | None) -> Influenc
     if episodes.push is not None:
         each = [np.array([j]) for j in range(len(episodes.advisors))] if members is None else members
         return pushing(episodes.push, episodes.heard, each)
-    said = (episodes.advice, episodes.heard, episodes.aggregator, episodes.choice)
-    return influence(*said) if members is None else group_influence(*said, members)
+    steps = (episodes.advice, episodes.heard, episodes.aggregator, episodes.choice)
+    return influence(*steps) if members is None else group_influence(*steps, members)
 
 
 def report(agent: MultiAdvisor, episodes: int = 20, seed: int = 0) -> Report:
@@ -239,12 +238,12 @@ def _expectations(episodes: Episodes) -> tuple[str, ...]:
 
 def _apart(episodes: Episodes) -> bool:
     """Whether what is expected of the rewards is told apart from the entropy that an actor is paid beside them."""
-    return not own_settings(episodes.settings).entropy or bool(np.isnan(episodes.paid).all(axis=0).any())
+    return not own_settings(episodes.settings).entropy or bool(np.isnan(episodes.parts.paid).all(axis=0).any())
 
 
 def _calibrated(episodes: Episodes, j: int) -> Calibration | None:
     """The calibration of one advisor; None where its values are no forecast."""
-    settings, paid = episodes.settings, episodes.paid[:, j]
+    settings, paid = episodes.settings, episodes.parts.paid[:, j]
     if own_settings(settings).summed or np.isnan(paid).any() or not _apart(episodes):
         return None
     paid = own_settings(settings).as_learned(paid)
@@ -252,7 +251,7 @@ def _calibrated(episodes: Episodes, j: int) -> Calibration | None:
     gamma = settings.gamma if advisor.gamma is None else advisor.gamma
     predicted = episodes.advice[np.arange(len(episodes.choice)), j, episodes.choice]
     return calibration(
-        predicted, paid, episodes.asked[:, j], episodes.ended[:, j], episodes.first, episodes.terminated, gamma
+        predicted, paid, episodes.asked[:, j], episodes.parts.ended[:, j], episodes.first, episodes.terminated, gamma
     )
 
 
@@ -264,27 +263,15 @@ def table_of(rows: list[dict[str, Any]]) -> str:
     pushed = any("push" in one["influence"] for row in rows for one in row["report"]["advisors"].values())
     columns = _COLUMNS | ({"push": ("influence", "push")} if pushed else {})
     weights = [" ".join(f"{name}={w:g}" for name, w in row.get("weights", {}).items()) for row in rows]
-    head = [
-        *plain,
-        "weights",
-        "stuck",
-        "caveat",
-        *(f"{what}/{name}" for name in names for what in ("return", *columns)),
-    ]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
+    of_each = [f"{what}/{name}" for name in names for what in ("return", *columns)]
+    writer.writerow([*plain, "weights", "stuck", "caveat", *of_each])
     for row, given in zip(rows, weights, strict=True):
-        cells = [row[name] for name in plain] + [
-            given,
-            len(row["report"]["stuck"]) / row["episodes"],
-            row["report"]["caveat"],
-        ]
-        for name in names:
-            one = row["report"]["advisors"].get(name)
-            cells.append(None if one is None else one["return"])
-            for part, key in columns.values():
-                cells.append(None if one is None or one[part] is None else one[part].get(key))
+        report = row["report"]
+        cells = [*(row[name] for name in plain), given, len(report["stuck"]) / row["episodes"], report["caveat"]]
+        for one in (report["advisors"].get(name, {}) for name in names):
+            cells += [one.get("return"), *((one.get(part) or {}).get(key) for part, key in columns.values())]
         writer.writerow(["" if cell is None else cell for cell in cells])
     return text.getvalue()
 

@@ -37,28 +37,23 @@ class Influence(NamedTuple):
         return self.changed if self.push is None else self.push
 
 
-class Change(NamedTuple):
-    """What silence would bring, case by case [...]."""
+def change(silent: np.ndarray, now: np.ndarray, chosen: Any, tolerance: Any) -> tuple[np.ndarray, np.ndarray]:
+    """What silence would bring [...]: the chance of another action, and by how much the one taken is then behind.
 
-    chance: np.ndarray  # that another action is taken
-    fall: np.ndarray  # by how much the action taken is then behind the best one
-
-
-def change(silent: np.ndarray, now: np.ndarray, chosen: Any, tolerance: Any) -> Change:
-    """From preferences without somebody [..., A], those with everybody [..., A], and the action taken [...].
+    From preferences without somebody [..., A], those with everybody [..., A], and the action taken [...].
 
     >>> change(np.array([1.0, 0.0]), np.array([1.0, 3.0]), 1, 0.0)
-    Change(chance=array(1.), fall=array(1.))
+    (array(1.), array(1.))
     >>> change(np.array([2.0, 2.0]), np.array([1.0, 3.0]), 1, 0.0)  # now it is a tie
-    Change(chance=array(0.5), fall=array(0.))
+    (array(0.5), array(0.))
     """
-    chosen, tolerance = np.asarray(chosen)[..., None], np.asarray(tolerance)[..., None]
+    tolerance = np.asarray(tolerance)[..., None]
+    chosen = np.broadcast_to(np.asarray(chosen)[..., None], (*silent.shape[:-1], 1))
     best = silent >= silent.max(axis=-1, keepdims=True) - tolerance
     before = now >= now.max(axis=-1, keepdims=True) - tolerance
-    kept = np.take_along_axis(best, np.broadcast_to(chosen, (*silent.shape[:-1], 1)), axis=-1)[..., 0]
-    there = np.take_along_axis(silent, np.broadcast_to(chosen, (*silent.shape[:-1], 1)), axis=-1)[..., 0]
+    kept, there = (np.take_along_axis(values, chosen, axis=-1)[..., 0] for values in (best, silent))
     chance = np.where((best == before).all(axis=-1), 0.0, 1.0 - kept / best.sum(axis=-1))
-    return Change(chance, np.where(kept, 0.0, silent.max(axis=-1) - there))
+    return chance, np.where(kept, 0.0, silent.max(axis=-1) - there)
 
 
 def influence(advice: np.ndarray, heard: np.ndarray, aggregator: Aggregator, choice: np.ndarray) -> Influence:
@@ -74,10 +69,10 @@ def influence(advice: np.ndarray, heard: np.ndarray, aggregator: Aggregator, cho
     for step in range(steps):
         who = np.flatnonzero(heard[step])
         if len(who):
-            own, said, weights = aggregator._replace(of=aggregator.of[who]), advice[step, who], heard[step, who]
-            silent, now = without_each(said, weights, own), own.prefer(said, weights)  # [m, A], [A]
-            found = change(silent, now, int(choice[step]), rounding(said, weights, own))
-            chance[step, who], fall[step, who] = found
+            own, given, weights = aggregator._replace(of=aggregator.of[who]), advice[step, who], heard[step, who]
+            silent, now = without_each(given, weights, own), own.prefer(given, weights)  # [m, A], [A]
+            tolerance = rounding(given, weights, own)
+            chance[step, who], fall[step, who] = change(silent, now, int(choice[step]), tolerance)
     return _summary((heard != 0).sum(axis=0), chance, fall)
 
 
@@ -88,16 +83,12 @@ def group_influence(
     now = aggregator.prefer(advice, heard)  # [T, A]
     size = np.abs(heard[:, :, None] * advice).sum(axis=1).max(axis=1)  # [T]
     tolerance = np.finfo(float).eps * (advice.shape[1] + 1) * size
-    found = []
-    for group in members:
+    chance, fall = np.zeros((2, len(members), len(advice)))
+    for k, group in enumerate(members):
         without = heard.copy()
         without[:, group] = 0.0
-        found.append(change(aggregator.prefer(advice, without), now, choice, tolerance))
-    spoke = [(heard[:, group] != 0).any(axis=1).sum() for group in members]
-    chance, fall = (
-        np.array([one[k] for one in found]).reshape(len(members), len(advice)).T for k in range(2)
-    )  # [T, groups]
-    return _summary(np.array(spoke, np.int64), chance, fall)
+        chance[k], fall[k] = change(aggregator.prefer(advice, without), now, choice, tolerance)
+    return _summary(_spoke(heard, members), chance.T, fall.T)
 
 
 def pushing(push: np.ndarray, heard: np.ndarray, members: list[np.ndarray]) -> Influence:
@@ -106,11 +97,15 @@ def pushing(push: np.ndarray, heard: np.ndarray, members: list[np.ndarray]) -> I
     >>> pushing(np.array([[0.75, 0.25], [0.25, 0.75]]), np.ones((2, 2)), [np.array([0]), np.array([0, 1])]).push
     array([0.5, 1. ])
     """
-    said = np.array([np.isfinite(push[:, group]).any() for group in members], bool)
-    spoke = np.array([(heard[:, group] != 0).any(axis=1).sum() for group in members], np.int64)
+    known = np.array([np.isfinite(push[:, group]).any() for group in members], bool)
     total = np.array([np.nansum(push[:, group]) for group in members])
-    nothing = np.full(len(members), np.nan)
-    return Influence(spoke, nothing, nothing, np.where(said, total / max(len(push), 1), np.nan))
+    nothing, share = np.full(len(members), np.nan), np.where(known, total / max(len(push), 1), np.nan)
+    return Influence(_spoke(heard, members), nothing, nothing, share)
+
+
+def _spoke(heard: np.ndarray, members: list[np.ndarray]) -> np.ndarray:
+    """[groups] steps in which somebody of a group had a say."""
+    return np.array([(heard[:, group] != 0).any(axis=1).sum() for group in members], np.int64)
 
 
 def _summary(spoke: np.ndarray, chance: np.ndarray, fall: np.ndarray) -> Influence:

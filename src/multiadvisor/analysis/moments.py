@@ -7,14 +7,15 @@ by the action taken what another one would have given them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from multiadvisor.analysis.episodes import CELLS, Episodes, _flat
-from multiadvisor.explain.explanation import Push, explain_advice, explain_numbers
-from multiadvisor.learners.registry import own_settings
+from multiadvisor.analysis.episodes import CELLS, Episodes
+from multiadvisor.analysis.theory.enumeration import flat_row
+from multiadvisor.explain.explanation import explain_recorded
+from multiadvisor.learners.kinds import own_settings
 
 _LONGEST = 64  # numbers of an observation that are compared one by one
 APART = 10
@@ -40,10 +41,7 @@ class Moment:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {
-            "episode": self.episode, "step": self.step, "where": self.where, "action": self.action, "stake": self.stake,
-            "disagreement": self.disagreement, "reason": self.reason, "caveat": self.caveat,
-        }  # fmt: skip
+        return asdict(self)
 
     def __str__(self) -> str:
         return (
@@ -54,8 +52,7 @@ class Moment:
 
 def stakes(preferences: np.ndarray) -> np.ndarray:
     """[T] what is at stake, from preferences [T, A]."""
-    found: np.ndarray = preferences.max(axis=1) - preferences.min(axis=1)
-    return found
+    return np.asarray(np.ptp(preferences, axis=1))
 
 
 def disagreements(advice: np.ndarray, heard: np.ndarray, choice: np.ndarray) -> np.ndarray:
@@ -66,8 +63,7 @@ def disagreements(advice: np.ndarray, heard: np.ndarray, choice: np.ndarray) -> 
     """
     wished = heard[:, :, None] * advice
     got = np.take_along_axis(wished, choice[:, None, None], axis=2)[:, :, 0]
-    found: np.ndarray = (wished.max(axis=2) - got).sum(axis=1)
-    return found
+    return np.asarray((wished.max(axis=2) - got).sum(axis=1))
 
 
 def pick(
@@ -94,60 +90,33 @@ def moments(episodes: Episodes, count: int = 5) -> list[Moment]:
     """The moments of the episodes, the most decisive first: by the ranks of stake and disagreement, added."""
     stake = stakes(episodes.preferences)
     # an actor may do what its critics value less than the centre of the box: that is no matter between advisors
-    best = episodes.choice if episodes.did is None else episodes.preferences.argmax(axis=1)
+    best = episodes.choice if episodes.taken is None else episodes.preferences.argmax(axis=1)
     odds = disagreements(episodes.advice, episodes.heard, best)
     ranks = [np.searchsorted(np.sort(part), part) for part in (stake, odds)]
     score = (ranks[0] + ranks[1]) / len(stake)  # [T]
     if episodes.advice.shape[2] < 2:
         return []
     score = np.where(episodes.explored, -1.0, score)  # what is done by chance has no reason
-    found = []
-    for at in pick(score, episodes.first, _alike(episodes), count):
-        episode, step = episodes.where(at)
-        action, reason = _reason(episodes, at)
-        found.append(
-            Moment(
-                episode, step, episodes.label(episode, step), action, float(stake[at]), float(odds[at]), reason,
-                episodes.settings.caveat,
-            )
-        )  # fmt: skip
-    return found
+    picked = pick(score, episodes.first, _alike(episodes), count)
+    return [_moment(episodes, at, float(stake[at]), float(odds[at])) for at in picked]
 
 
 def _alike(episodes: Episodes) -> Callable[[int, int], bool]:
     """Whether two steps are in the same state, or of real numbers in nearly the same: cells have borders anywhere."""
-    here = np.arange(len(episodes.choice)) + np.repeat(
-        np.arange(len(episodes)), episodes.length
-    )  # where each step's place is
-    first = _flat(episodes.states[0])
+    here = np.arange(len(episodes.choice)) + np.repeat(np.arange(len(episodes)), episodes.length)  # each step's place
+    first = flat_row(episodes.positions[0])
     if first.dtype.kind != "f" or len(first) > _LONGEST or own_settings(episodes.settings).points:
         places = episodes.places[here]
         return lambda one, other: bool((places[one] == places[other]).all())
-    seen = np.array([_flat(episodes.states[k]) for k in here], float)  # [T, d]
+    seen = np.array([flat_row(episodes.positions[k]) for k in here], float)  # [T, d]
     near = np.maximum(np.ptp(seen, axis=0), 1e-9) / CELLS
     return lambda one, other: bool((np.abs(seen[one] - seen[other]) < near).all())
 
 
-def _reason(episodes: Episodes, at: int) -> tuple[str, str]:
-    """What was done in a step, and why."""
-    who = np.flatnonzero(episodes.heard[at])
-    names, groups = ([getattr(episodes.advisors[j], what) for j in who] for what in ("name", "group"))
-    advice, weights = episodes.advice[at, who], episodes.heard[at, who]
-    if episodes.did is not None:
-        own = int(np.isfinite(episodes.paid[at, who]).sum())  # nobody pays for the entropy, which comes last
-        entropy = advice[own] if own < len(who) else None
-        assert episodes.task.adapter is not None
-        assert episodes.task.adapter.box is not None
-        box = episodes.task.adapter.box
-        centre = box.to_environment(np.zeros(box.size))
-        why = explain_numbers(
-            episodes.task.name, (episodes.did[at], centre), names[:own], advice[:own], weights[:own], Push({}), entropy
-        )
-        return why.action, why.sentence
-    aggregator = episodes.aggregator._replace(of=episodes.aggregator.of[who])
-    why = explain_advice(
-        names, advice, weights, episodes.actions, action=episodes.actions[episodes.choice[at]], groups=groups,
-        task=episodes.task.name, aggregation=episodes.settings.aggregation, aggregator=aggregator,
-        by_group=own_settings(episodes.settings).points,
-    )  # fmt: skip
-    return why.action, why.sentence
+def _moment(episodes: Episodes, at: int, stake: float, odds: float) -> Moment:
+    """A step, what was done in it, and why."""
+    episode, step = episodes.where(at)
+    entropy = int(np.isnan(episodes.parts.paid[at, -1]))  # nobody pays for it, and it comes last
+    why = explain_recorded(episodes, episodes, episodes.step(episode, step), beside=entropy)
+    where, caveat = episodes.label(episode, step), episodes.settings.caveat
+    return Moment(episode, step, where, why.action, stake, odds, why.sentence, caveat)

@@ -7,17 +7,17 @@ have paid. Since when it is stuck, who holds it there and what might help follow
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from multiadvisor.analysis.episodes import CELLS, Episodes
-from multiadvisor.analysis.trace_file import Trace
 from multiadvisor.core.aggregator import Team, plannings_of
 from multiadvisor.core.plannings import PLANNINGS
 from multiadvisor.explain.ablation import contributions, rounding
-from multiadvisor.learners.registry import learner_settings, own_settings
+from multiadvisor.explain.sentences import join
+from multiadvisor.learners.kinds import learner_settings, own_settings
 
 LEAST = 16
 """An episode that has been in the same places for fewer steps than this may just be slow."""
@@ -30,6 +30,7 @@ _SURE = 0.9  # the share of steps in which the same action in the same place lea
 _SHARE = 1e-3  # of the strongest: who holds less is not named
 _EQUAL = 0.01  # relative: learned values of ways out that are worth the same
 _PAYS = 1e-9  # relative: what a way round earns by rounding alone
+_VARIES = 0.25  # of what a step pays: where all steps pay the same up to this, none is cheaper than another
 
 
 class Stay(NamedTuple):
@@ -70,6 +71,20 @@ def resting(
                 return rests[0]
     lengths = [rest.until - rest.since for rest in rests]
     return rests[lengths.index(max(lengths))] if rests and 3 * sum(lengths) >= length else None
+
+
+def cheapest(met: np.ndarray, gain: np.ndarray, rest: Stay) -> bool:
+    """Whether staying costs least of all that was met [T] in all episodes, in an episode that gained this [L]: that is
+    where one should be.
+
+    >>> swung, upright = np.full(30, -9.0), np.full(90, -0.1)
+    >>> gain = np.concatenate([swung, upright])
+    >>> cheapest(gain, gain, Stay(30, 120, (1,), "stands still")), cheapest(gain, gain, Stay(0, 30, (0,), ""))
+    (True, False)
+    """
+    low, high = np.quantile(met, [0.05, 0.95])
+    varies = high - low > _VARIES * np.abs(gain).mean()
+    return bool(varies and gain[rest.since : rest.until].mean() > (low + high) / 2)
 
 
 def _rest(walk: np.ndarray, choice: np.ndarray, gain: np.ndarray) -> Stay | None:
@@ -153,18 +168,19 @@ class Stuck:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {
-            "episode": self.episode, "since": self.since, "steps": self.steps, "kind": self.kind, "where": self.where,
-            "held_by": self.held_by, "leaves": self.leaves, "advice": self.advice,
-        }  # fmt: skip
+        return asdict(self)
+
+    @property
+    def found(self) -> str:
+        """Since when, where, and by whom: all but what may help."""
+        named = list(self.held_by)
+        shown = [*named[:3], *([f"{len(named) - 3} more"] if len(named) > 3 else [])]
+        who = f"held by {join(shown)}" if named else "nobody prefers to be there"
+        away = f"; {join(list(self.leaves)[:2])} would rather leave" if self.leaves else ""
+        return f"{self.kind} since step {self.since} ({self.steps} steps) at {self.where}; {who}{away}"
 
     def __str__(self) -> str:
-        named = list(self.held_by)
-        who = f"held by {', '.join(named[:3])}" if named else "nobody prefers to be there"
-        more = f" and {len(named) - 3} more" if len(named) > 3 else ""
-        away = f", {' and '.join(list(self.leaves)[:2])} would rather leave" if self.leaves else ""
-        start = f"{self.kind} since step {self.since} ({self.steps} steps) at {self.where}"
-        return f"{start}; {who}{more}{away}; {self.advice}"
+        return f"{self.found}; {self.advice}"
 
 
 def ends_of_parts(active: np.ndarray) -> np.ndarray:
@@ -205,22 +221,13 @@ def _stuck(episodes: Episodes, episode: int) -> Stuck | None:
     choice, gain, progress = episodes.moves[span], episodes.gain[span], ends_of_parts(episodes.asked[span])
     for walk in _walks(episodes, episode):
         rest = resting(walk, choice, gain, bool(episodes.terminated[episode]), progress)
-        if rest is not None:
+        if rest is not None and (episodes.gain.max() > 0 or not cheapest(episodes.gain, gain, rest)):
             held_by, leaves, undecided = _holders(episodes, span, walk, rest)
             others = len(rest.places) - 1
             near = f" and {others} other place{'' if others == 1 else 's'}" if others else ""
             where = episodes.label(episode, _most_often(walk, rest)) + near
-            steps = rest.until - rest.since
-            return Stuck(
-                episode,
-                rest.since,
-                steps,
-                rest.kind,
-                where,
-                held_by,
-                leaves,
-                _way_out(episodes, held_by, leaves, undecided),
-            )
+            advice = _way_out(episodes, leaves, undecided)
+            return Stuck(episode, rest.since, rest.until - rest.since, rest.kind, where, held_by, leaves, advice)
     return None
 
 
@@ -240,7 +247,7 @@ def _holders(
     total, counted, tied = np.zeros(len(episodes.advisors)), 0, 0
     for step in here[-256:].tolist():
         at = span.start + step
-        never = np.setdiff1d(np.arange(len(episodes.actions)), taken[int(walk[step])])
+        never = np.setdiff1d(np.arange(len(episodes.header["actions"])), taken[int(walk[step])])
         who = np.flatnonzero(episodes.heard[at])
         if not len(never) or not len(who):
             continue
@@ -260,7 +267,7 @@ def _holders(
     return held_by, leaves, counted == 0 or 2 * tied > counted
 
 
-def _way_out(episodes: Episodes, held_by: dict[str, float], leaves: dict[str, float], undecided: bool) -> str:
+def _way_out(episodes: Episodes, leaves: dict[str, float], undecided: bool) -> str:
     """What may help, by the settings and by who is at odds."""
     settings, own = episodes.settings, own_settings(episodes.settings)
     if undecided:
@@ -277,32 +284,23 @@ def _way_out(episodes: Episodes, held_by: dict[str, float], leaves: dict[str, fl
 
 
 # ---- in a trace ------------------------------------------------------------------------------------------------------
-def stuck_at(trace: Trace, episode: int, step: int) -> bool | None:
+def stuck_at(trace: Episodes, episode: int, step: int) -> bool | None:
     """Whether a step of a greedy episode lies in a rest that lasted until the episode was cut off; None if not known.
 
     Where there are no states, places are told apart by the advice given in them.
     """
-    if trace.active is None or trace.advice is None or trace.header["epsilon"] > 0:
+    if not trace.advised or trace.header["epsilon"] > 0:
         return None
     if trace.terminated[episode]:
         return False
     span = trace.span(episode)
-    advised = trace.rows(span.start, span.stop)
-    advice = trace.advice[advised]
+    asked, advice = trace.asked[span], trace.advice[span].copy()
     if learner_settings(trace.header["settings"]["learner"]).network:  # which never says the same twice
-        low, high = advice.min(axis=0), advice.max(axis=0)
-        advice = np.floor((advice - low) / np.maximum(high - low, 1e-9) * CELLS)
-    rows = np.split(advice, trace._first_advice[span.start + 1 : span.stop] - advised.start)
-    keys = [(who.tobytes(), row.tobytes()) for who, row in zip(trace.active[span], rows, strict=True)]
+        low, high = advice[asked].min(axis=0), advice[asked].max(axis=0)
+        advice[asked] = np.floor((advice[asked] - low) / np.maximum(high - low, 1e-9) * CELLS)
+    keys = [(who.tobytes(), row.tobytes()) for who, row in zip(asked, advice, strict=True)]
     places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
     walk, length = np.array([places[key] for key in keys]), len(keys) - 1
-    paid = slice(*np.searchsorted(trace.reward_step, [span.start, span.stop]))
-    gain = np.zeros(length + 1)
-    if trace.gain is not None:
-        gain[:] = trace.gain[span]
-        paid = slice(0, 0)
-    np.add.at(
-        gain, trace.reward_step[paid] - span.start, trace.weights[trace.reward_advisor[paid]] * trace.reward[paid]
-    )
-    rest = resting(walk, trace.choice[span][:length], gain[:length], False, ends_of_parts(trace.active[span])[:length])
+    gain = trace.gain[span][:length]
+    rest = resting(walk, trace.choice[span][:length], gain, False, ends_of_parts(asked)[:length])
     return True if rest is not None and rest.until == length and step >= rest.since else None

@@ -5,42 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from multiadvisor.agent import load
+from multiadvisor.analysis.checks.task_check import check_task
 from multiadvisor.commands.parsing import TASK, Parser, add_environment_flags, parse, say, show, task_from_flags
 from multiadvisor.errors import BadInput
+from multiadvisor.settings import whole_number
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Look for defects in a task."""
-    parser = Parser(
+def parser() -> Parser:
+    """The flags."""
+    flags = Parser(
         "check",
         "Play a task from several seeds and look for defects: unseeded randomness, rewards that are not finite or do\n"
         "not sum up, local states out of range, and more. Exit code 1 where one is found. What is worth\n"
         "knowing of the terms of the reward is said as well. With --run a trained agent plays: is it stuck?",
-        "multiadvisor check pac-boy\n  multiadvisor check --run runs/a",
+        "multiadvisor check CartPole-v1\n  multiadvisor check --run runs/a",
     )
-    parser.add_argument("task", metavar="TASK", nargs="?", help=TASK)
-    parser.flag("--run", Path, "a saved run instead of TASK: is it stuck?", metavar="FOLDER")
-    parser.flag("--steps", int, "steps to play", 2000)
-    parser.flag("--seed", int, "first seed", 0)
-    parser.add_argument(
-        "--aggregation",
-        default="sum",
-        metavar="STR",
-        help="the aggregation to learn with (default sum): does it suit the rewards?",
-    )
-    add_environment_flags(parser)
-    given = parse(parser, arguments)
-    from multiadvisor.analysis.checks.task_check import check_task
+    flags.add_argument("task", metavar="TASK", nargs="?", help=TASK)
+    flags.flag("--run", Path, "a saved run instead of TASK: is it stuck?", metavar="FOLDER")
+    flags.flag("--steps", int, "steps to play", 2000)
+    flags.flag("--seed", int, "first seed", 0)
+    flags.flag("--aggregation", str, "the aggregation to learn with: does it suit the rewards?", "sum")
+    add_environment_flags(flags)
+    return flags
 
-    if given.steps < 1 or given.seed < 0:
-        raise BadInput(
-            f"cannot check {given.steps} steps from seed {given.seed}: give at least 1 step and a seed from 0"
-        )
+
+def run(arguments: Sequence[str]) -> int:
+    """Look for defects in a task."""
+    given = parse(parser(), arguments)
+
+    whole_number("steps", given.steps, 1)
+    whole_number("seed", given.seed)
     agent = None
     if given.run is not None:
         if given.task is not None or given.env_kwarg:
             raise BadInput(f"the run in {str(given.run)!r} has its own task: leave the other one out")
-        from multiadvisor.agent import load
 
         agent = load(given.run)
         task, aggregation = agent.task, agent.settings.aggregation

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import base64
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from multiadvisor.agent import load
 from multiadvisor.commands.parsing import Parser, add_environment_flags, parse, say, show, task_from_flags
+from multiadvisor.core.plugins import own_object
+from multiadvisor.diagnosis.checkpoints import diagnose_checkpoints, hacked, told
+from multiadvisor.diagnosis.diagnosis import diagnose
+from multiadvisor.diagnosis.pictures import with_pictures
+from multiadvisor.diagnosis.playground import playground
+from multiadvisor.diagnosis.sample import Unfinished
 from multiadvisor.errors import BadInput
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Say what each term of a reward does to a policy."""
-    parser = Parser(
+def parser() -> Parser:
+    """The flags."""
+    flags = Parser(
         "diagnose",
         "What does each term of the reward do to a policy, and what should change? The policy plays; returns and\n"
         "shares are counted, values are fitted and quoted where they forecast other episodes, and from some of the\n"
@@ -21,28 +30,57 @@ def run(arguments: Sequence[str]) -> int:
         "want different things. The policy is a function of yours, FILE.py:FUNCTION, from observation to action (load\n"
         "your model there; no foreign file is ever unpickled here), or a run of ours.",
         "multiadvisor diagnose Hopper-v5 --advisors 'info:reward_*' --policy mine.py:act\n"
-        "  multiadvisor diagnose --run runs/a",
+        "  multiadvisor diagnose --run runs/a\n"
+        "  multiadvisor diagnose Hopper-v5 --policy mine.py:load --checkpoints models",
     )
-    parser.add_argument("task", metavar="ENV", nargs="?", help="the id of a Gymnasium environment")
-    parser.flag("--policy", str, "a function from observation to action", metavar="FILE.py:FUNCTION")
-    parser.flag("--run", Path, "a saved run instead of ENV and --policy", metavar="FOLDER")
-    parser.flag("--gamma", float, "discount factor; not given: 0.99, or the run's")
-    parser.flag("--steps", int, "steps to play", 20_000)
-    parser.flag("--branches", int, "states in which other actions are tried", 200)
-    parser.flag("--seed", int, "first seed", 0)
-    add_environment_flags(parser)
-    given = parse(parser, arguments)
-    from multiadvisor.diagnosis.diagnosis import diagnose
+    flags.add_argument("task", metavar="ENV", nargs="?", help="the id of a Gymnasium environment")
+    flags.flag("--policy", str, "a function from observation to action", metavar="FILE.py:FUNCTION")
+    flags.flag("--run", Path, "a saved run instead of ENV and --policy", metavar="FOLDER")
+    flags.flag("--checkpoints", Path, "diagnose each in it, in order: --policy takes a path, gives a policy; without, "
+               "each is a run of ours", metavar="FOLDER")  # fmt: skip
+    flags.flag("--gamma", float, "discount factor; not given: 0.99, or the run's")
+    flags.flag("--steps", int, "steps to play", 20_000)
+    flags.flag("--branches", int, "states in which other actions are tried", 200)
+    flags.flag("--seed", int, "first seed", 0)
+    flags.flag("--workers", int, "processes that branch", 1)
+    flags.flag("--pictures", Path, "draw the decisive steps into it, and into --json", metavar="FOLDER")
+    add_environment_flags(flags)
+    return flags
 
+
+def run(arguments: Sequence[str]) -> int:
+    """Say what each term of a reward does to a policy."""
+    given = parse(parser(), arguments)
+
+    if given.checkpoints is not None:
+        return _series(given)
     task, policy, gamma = _subject(given)
-    found = diagnose(
-        task, policy, gamma=gamma if given.gamma is None else given.gamma, steps=given.steps, branches=given.branches,
-        seed=given.seed,
-    )  # fmt: skip
+    try:
+        found = diagnose(
+            task, policy, gamma=gamma if given.gamma is None else given.gamma, steps=given.steps,
+            branches=given.branches, seed=given.seed, workers=given.workers,
+        )  # fmt: skip
+    except Unfinished as error:
+        show(error.gathered.as_dict(), given.json, str(error.gathered))
+        raise
+    if given.pictures is not None:
+        found = with_pictures(found, playground(task).env)
+        _write_pictures(found.decisive, given.pictures)
     show(found.as_dict(), given.json, str(found))
     if found.interrupted:
         print("multiadvisor diagnose: interrupted; this is what was gathered until then", file=sys.stderr)
-    return 130 if found.interrupted else 0
+        return 130
+    if given.branches and not found.branches:
+        raise BadInput(f"{found.method}; the rest stands; --branches 0 asks for no more")
+    return 0
+
+
+def _write_pictures(decisive: Sequence[Any], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in decisive:
+        if one.picture:
+            content = base64.b64decode(one.picture.partition(",")[2])
+            (folder / f"episode-{one.episode}-step-{one.step}.png").write_bytes(content)
 
 
 def _subject(given: Any) -> tuple[Any, Any, float]:
@@ -50,25 +88,43 @@ def _subject(given: Any) -> tuple[Any, Any, float]:
     if given.run is not None:
         if given.task is not None or given.policy is not None:
             raise BadInput(f"the run in {str(given.run)!r} has its own environment and policy: leave the others out")
-        from multiadvisor.agent import load
-
-        agent = load(given.run)
-        return agent.task, agent, agent.settings.gamma
+        return _agent(given.run)
     if given.task is None or given.policy is None:
         raise BadInput("there is nothing to diagnose: name an environment and --policy FILE.py:FUNCTION, or --run")
     task = task_from_flags(given)
     say(task.note)
-    return task, _function(given.policy), 0.99
+    return task, own_object(given.policy, "--policy"), 0.99
 
 
-def _function(named: str) -> Any:
-    """The policy that FILE.py:FUNCTION names: the user's own code, imported as he asks for it."""
-    from multiadvisor.core.plugins import import_own
+def _agent(folder: Path) -> tuple[Any, Any, float]:
+    agent = load(folder)
+    return agent.task, agent, agent.settings.gamma
 
-    file, colon, name = named.rpartition(":")
-    if not colon or not file or not name:
-        raise BadInput(f"--policy is {named!r}: write FILE.py:FUNCTION")
-    module = import_own(file)
-    if not hasattr(module, name):
-        raise BadInput(f"{file!r} has no {name!r}: --policy names a function in it")
-    return getattr(module, name)
+
+def _series(given: Any) -> int:
+    """Several policies of one training: which term rose while the whole fell?"""
+    places = sorted(given.checkpoints.glob("[!.]*"), key=_in_order)
+    if len(places) < 2:
+        raise BadInput(f"{str(given.checkpoints)!r} has {len(places)} checkpoints: there is nothing to compare")
+    if given.policy is None:
+        agents = [_agent(place) for place in places]
+        (task, _, gamma), policies = agents[0], [agent for _, agent, _ in agents]
+    else:
+        task, load_one, gamma = _subject(given)
+        policies = [load_one(str(place)) for place in places]
+    series = diagnose_checkpoints(
+        task, dict(zip([place.name for place in places], policies, strict=True)), steps=given.steps, seed=given.seed,
+        gamma=gamma if given.gamma is None else given.gamma,
+    )  # fmt: skip
+    found = hacked(series)
+    data = {
+        "checkpoints": {name: one.as_dict() for name, one in series.items()},
+        "findings": [one.as_dict() for one in found],
+    }
+    show(data, given.json, told(series, found))
+    return 0
+
+
+def _in_order(place: Path) -> list[Any]:
+    """By the numbers in its name: 9 before 10."""
+    return [(int(part) if part.isdigit() else -1, part) for part in re.split(r"(\d+)", place.name)]

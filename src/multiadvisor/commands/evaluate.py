@@ -2,81 +2,91 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from multiadvisor.commands.parsing import Parser, add_named_task, number, parse, show, table
+from multiadvisor.agent import Evaluation, MultiAdvisor, load
+from multiadvisor.analysis.episode_report import report_on, table_of
+from multiadvisor.analysis.episodes import play, record
+from multiadvisor.analysis.moments import moments
+from multiadvisor.analysis.trace_file import check_place
+from multiadvisor.commands.parsing import Parser, add_named_task, named_task, number, parse, show, table
 from multiadvisor.core.optional_dependencies import require
+from multiadvisor.core.rng import evaluation_seed
+from multiadvisor.diagnosis.kept import consequences_of, tried_out
 from multiadvisor.errors import BadInput
-
-if TYPE_CHECKING:
-    from multiadvisor.agent import Evaluation, MultiAdvisor
+from multiadvisor.explorer.curves import weights_text
+from multiadvisor.learners.gvf.gvf_spec import mark_of
+from multiadvisor.runs.pictures import with_pictures
+from multiadvisor.runs.side_by_side import evaluate
+from multiadvisor.runs.trace import record_evaluation
+from multiadvisor.settings import whole_number
+from multiadvisor.storage.files import check_writable, write_atomically
 
 _AROUND = 6  # steps before and after a moment
-FILM = 15  # steps a second
+FILM = 15  # steps a second, where wishes are drawn in
+_FILMED = 1 << 30  # bytes of pictures: a film keeps all of them
 _WIDE = 5  # so many advisors have columns in the table of several runs
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Evaluate saved agents."""
-    parser = Parser(
+def parser() -> Parser:
+    """The flags."""
+    flags = Parser(
         "evaluate",
         "Let a trained agent play greedily, without learning; means with 95% bootstrap intervals over the episodes.\n"
         "With --trace the episodes are kept step by step, to be looked at and explained later. With --report: which\n"
         "advisor drives it, whose values hold, and where it is stuck; several runs side by side.",
-        "multiadvisor evaluate runs/a --episodes 80 --json\n  multiadvisor evaluate runs/a --episodes 3 --trace "
-        "episodes.trace\n"
+        "multiadvisor evaluate runs/a --episodes 80 --json\n"
+        "  multiadvisor evaluate runs/a --episodes 3 --trace episodes.trace\n"
         "  multiadvisor evaluate runs/a runs/b --report --csv agents.csv",
     )
-    parser.add_argument("run", type=Path, metavar="RUN", nargs="+", help="the folder of a saved run, or several")
-    parser.flag("--episodes", int, "episodes to play", 10)
-    parser.flag("--seed", int, "seed of the episodes", 0)
-    parser.flag(
-        "--workers",
-        int,
-        "processes that play episodes side by side, for tasks like ms-pacman with a bank of general "
-        "value functions; the episodes are the same (default 1)",
-    )
-    parser.flag("--trace", Path, "record the episodes, step by step, in this file")
-    parser.flag("--frames", bool, "with --trace: a picture of every step, 10 MB at most")
-    parser.flag(
-        "--video",
-        Path,
-        "an episode as .mp4 or .gif, or with --moments the scenes around them (needs multiadvisor[video])",
-    )
-    parser.flag("--report", bool, "each advisor's influence and calibration, and where it is stuck")
-    parser.flag("--moments", int, "the N most decisive steps")
-    parser.flag("--csv", Path, "with --report: a row for each run in this file")
-    add_named_task(parser)
-    given = parse(parser, arguments)
+    flags.add_argument("run", type=Path, metavar="RUN", nargs="+", help="the folder of a saved run, or several")
+    flags.flag("--episodes", int, "episodes to play", 10)
+    flags.flag("--seed", int, "seed of the episodes", 0)
+    flags.flag("--workers", int, "processes that play episodes side by side, for tasks like ms-pacman with a bank of "
+               "general value functions; the episodes are the same (default 1)")  # fmt: skip
+    flags.flag("--trace", Path, "record the episodes, step by step, in this file")
+    flags.flag("--frames", bool, "with --trace: a picture of every step, 10 MB at most")
+    flags.flag("--video", Path, "an episode as .mp4 or .gif, or with --moments the scenes around them (needs "
+               "multiadvisor[video])")  # fmt: skip
+    flags.flag("--report", bool, "each advisor's influence and calibration, and where it is stuck")
+    flags.flag("--moments", int, "the N most decisive steps")
+    flags.add_argument(
+        "--branches", action=argparse.BooleanOptionalAction, default=True,
+        help="with --moments of networks, where states are restored: try these steps out, as explain does "
+        "(--no-branches leaves it out)",
+    )  # fmt: skip
+    flags.flag("--csv", Path, "with --report: a row for each run in this file")
+    add_named_task(flags)
+    return flags
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Evaluate saved agents."""
+    given = parse(parser(), arguments)
     _check(given)
     seen = [_evaluated(given, folder) for folder in given.run]
     if given.csv is not None:
-        from multiadvisor.analysis.episode_report import table_of
-        from multiadvisor.storage.files import write_atomically
-
         write_atomically(given.csv, table_of([result for result, _ in seen]).encode())
     if len(seen) == 1:
         show(seen[0][0], given.json, seen[0][1])
-    else:
-        results = [result for result, _ in seen]
-        texts = "\n\n".join(f"{result['run']}\n{text}" for result, text in seen)
-        show({"runs": results}, given.json, f"{texts}\n\n{_side_by_side(results)}")
+        return 0
+    results = [result for result, _ in seen]
+    texts = "\n\n".join(f"{result['run']}\n{text}" for result, text in seen)
+    show({"runs": results}, given.json, f"{texts}\n\n{_side_by_side(results)}")
     return 0
 
 
 def _check(given: Any) -> None:
     """Refuse what does not go together, and files that cannot be written, before any episode is played."""
-    from multiadvisor.storage.files import check_writable
-
     if len(given.run) > 1 and given.trace is not None:
         raise BadInput("--trace keeps the episodes of one run: name one")
     if given.frames and given.trace is None:
         raise BadInput("--frames puts pictures into the file of --trace: name one")
     if given.workers is not None:
-        if given.workers < 1:
-            raise BadInput(f"--workers is {given.workers}: give at least 1")
+        whole_number("workers", given.workers, 1)
         if given.trace is not None or given.report or given.moments is not None or given.video is not None:
             raise BadInput(
                 "--workers plays episodes for their scores: leave it out, or --trace, --report, --moments and --video"
@@ -94,53 +104,39 @@ def _check(given: Any) -> None:
         if given.csv.is_dir():
             raise BadInput(f"cannot write {str(given.csv)!r}: it is a folder, name a file")
         check_writable(given.csv.parent)
-    if given.moments is not None and given.moments < 1:
-        raise BadInput(f"--moments is {given.moments}: ask for at least 1")
+    if given.moments is not None:
+        whole_number("moments", given.moments, 1)
     if given.trace is not None:
-        from multiadvisor.runs.trace import check_place
-
         check_place(given.trace)
 
 
 def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
     """One run: the result, and the same as text."""
-    from multiadvisor.agent import load
-
-    agent = load(folder, given.named)
+    agent = load(folder, named_task(given, folder))
     looked = None
     if given.report or given.moments is not None:
-        from multiadvisor.analysis.episodes import play
-
         looked = play(agent, given.episodes, given.seed)
     if given.trace is not None:
-        from multiadvisor.runs.trace import record_evaluation
-
         seen, traced = record_evaluation(agent, given.episodes, given.seed)
         if given.frames:
-            from multiadvisor.runs.pictures import with_pictures
-
             traced = with_pictures(traced, agent.task)
         traced.save(given.trace)
     else:
-        from multiadvisor.agent import Evaluation
-
         seen = _seen(agent, given, folder) if looked is None else Evaluation.of(agent.task, looked.played)
     result = _result(folder, agent, seen, given.report)
     text = [str(seen)]
     if looked is not None and given.report:
-        from multiadvisor.analysis.episode_report import report_on
-
         found = report_on(looked)
         result["report"] = found.as_dict()
         text.append(str(found))
     else:
         text.append(_returns(seen))
     if looked is not None and given.moments is not None:
-        from multiadvisor.analysis.moments import moments
-
         picked = moments(looked, given.moments)
         result["moments"] = [one.as_dict() for one in picked]
         text += ["the most decisive steps:", *(f"  {one}" for one in picked), *filter(None, [agent.settings.caveat])]
+        if given.branches and agent.settings.caveat:
+            text.append(_tried_out(folder, agent, looked, picked, result["moments"]))
     if given.trace is not None:
         result["trace"] = str(given.trace)
         text.append(f"trace in {given.trace}")
@@ -148,57 +144,57 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
             result["frames"] = traced.header["pictures"]
             text.append(f"with {result['frames']['different']} pictures, {result['frames']['bytes'] / 1e6:.1f} MB")
     if given.video is not None:
-        from multiadvisor.learners.gvf.goal_views import mark_of
-
-        if mark_of(agent.task) is not None and given.moments is None:
-            text.append(_filmed(agent, given))
-        else:
-            _film(agent, given, result.get("moments"))
-            text.append(f"video in {given.video}")
+        text.append(_film(agent, given, result.get("moments")))
         result["video"] = str(given.video)
     return result, "\n".join(text)
+
+
+def _tried_out(
+    folder: Path, agent: MultiAdvisor, looked: Any, picked: Sequence[Any], told: list[dict[str, Any]]
+) -> str:
+    """What branches in the environment show of these steps, in words; added to what is `told` of each."""
+    lines = []
+    try:
+        asked = consequences_of(folder, agent, slow=False)
+        for one, data in zip(picked, told, strict=True):
+            begun = evaluation_seed(looked.header["draws"], looked.header["seed"], one.episode)
+            actions = looked.actions_of(one.episode)[: one.step + 1]
+            state = looked.states(one.episode)[one.step] if agent.task.adapter is None else None
+            found = tried_out(asked, begun, actions, state)
+            data["branches"] = found.as_dict()
+            lines.append(f"  episode {one.episode}, step {one.step}: {found.sentence}")
+    except BadInput as error:
+        return f"(not tried out: {error})"
+    return "\n".join([*lines, f"({asked})"])
 
 
 def _seen(agent: MultiAdvisor, given: Any, folder: Path) -> Evaluation:
     """The episodes, one after the other or side by side."""
     if given.workers is None or given.workers == 1:
         return agent.evaluate(given.episodes, seeds=(given.seed,))
-    from multiadvisor.agent import Evaluation
-    from multiadvisor.runs.side_by_side import evaluate
-    from multiadvisor.settings import whole_number
 
     episodes = whole_number("episodes", given.episodes, 1)
     return Evaluation.of(agent.task, evaluate(folder, episodes, given.seed, given.workers, given.named))
 
 
-def _film(agent: MultiAdvisor, given: Any, picked: list[dict[str, Any]] | None) -> None:
-    """The first episode as a video; or, of moments, some steps before and after each."""
-    from multiadvisor.runs.pictures import with_pictures
-    from multiadvisor.runs.trace import record
-    from multiadvisor.viz.video import save_video, trace_frames
+def _film(agent: MultiAdvisor, given: Any, picked: list[dict[str, Any]] | None) -> str:
+    """The first episode as a video, or the best where wishes are drawn in; or some steps around each moment."""
+    from multiadvisor.viz.video import SPEED, save_video, trace_frames
 
-    trace = with_pictures(record(agent, given.episodes if picked else 1, given.seed), agent.task)
+    marked = mark_of(agent.task) is not None
+    trace = record(agent, given.episodes if picked or marked else 1, given.seed)
+    trace = with_pictures(trace, agent.task, _FILMED)
+    best, speed = int(trace.score.argmax()), FILM if marked else SPEED
     if picked is None:
-        save_video(trace_frames(trace, 0), given.video)
-        return
+        save_video(trace_frames(trace, best), given.video, speed)
+        return f"video in {given.video}" + (f", of episode {best}, {trace.score[best]:,.0f} points" if marked else "")
     scenes = []
     for one in picked:
         last = int(trace.length[one["episode"]])
         near = range(max(one["step"] - _AROUND, 0), min(one["step"] + _AROUND, last) + 1)
         scenes.append(trace_frames(trace, one["episode"], near, f"episode {one['episode']}, "))
-    save_video((picture for scene in scenes for picture in scene), given.video)
-
-
-def _filmed(agent: MultiAdvisor, given: Any) -> str:
-    """The best of the episodes as a video."""
-    from multiadvisor.storage.files import write_atomically
-    from multiadvisor.viz import video
-    from multiadvisor.viz.goal_overlays import film
-
-    seen = film(agent, given.episodes, given.seed)
-    write = video.gif if given.video.suffix.lower() == ".gif" else video.mp4
-    write_atomically(given.video, write(seen.pictures, FILM))
-    return f"episode {seen.episode}, {seen.score:,.0f} points, in {given.video}"
+    save_video((picture for scene in scenes for picture in scene), given.video, speed)
+    return f"video in {given.video}"
 
 
 def _result(folder: Path, agent: MultiAdvisor, seen: Evaluation, full: bool) -> dict[str, Any]:
@@ -221,8 +217,6 @@ def _side_by_side(results: list[dict[str, Any]]) -> str:
     head = ["run", "score", "length", "terminated"]
     rows = [[str(one["run"]), *(number(one[name]) for name in ("reward", *head[2:]))] for one in results]
     if any("weights" in one for one in results):  # scores are all by the weights that the task came with
-        from multiadvisor.explorer.curves import weights_text
-
         head += ["own score", "weights"]
         for row, one in zip(rows, results, strict=True):
             row += [number(one["score"]), weights_text(one.get("weights", {}))]
@@ -243,8 +237,5 @@ def _side_by_side(results: list[dict[str, Any]]) -> str:
 def _cells(said: dict[str, Any]) -> list[str]:
     known, drives = said["calibration"], said["influence"]
     share = drives.get("push", drives["changed"])
-    return [
-        number(said["return"]),
-        "" if share is None else f"{share:.0%}",
-        number(None if known is None else known["bias"]),
-    ]
+    bias = None if known is None else known["bias"]
+    return [number(said["return"]), "" if share is None else f"{share:.0%}", number(bias)]

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from multiadvisor.commands.parsing import Parser, add_named_task, parse, show
+import numpy as np
+
+from multiadvisor.agent import load
+from multiadvisor.analysis.trace_file import read_trace
+from multiadvisor.commands.parsing import Parser, add_named_task, named_task, parse, show
 from multiadvisor.core.optional_dependencies import require
+from multiadvisor.core.rng import evaluation_seed
+from multiadvisor.diagnosis.kept import consequences_of, tried_out
+from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
 from multiadvisor.errors import BadInput
-from multiadvisor.learners.registry import CONTINUOUS, kind_of
+from multiadvisor.explain.decisions import decider_of
+from multiadvisor.explain.explanation import action_named
+from multiadvisor.learners.kinds import CONTINUOUS, kind_of
+from multiadvisor.runs.trace import explain_step, record_evaluation
+from multiadvisor.settings import whole_number
 
-_LAST_EPISODE = 100_000
+_LAST_EPISODE = 100_000  # all episodes before it may have to be played
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Explain one action of one episode."""
-    parser = Parser(
+def parser() -> Parser:
+    """The flags."""
+    flags = Parser(
         "explain",
         "Why did it do that? Plays an episode that `multiadvisor evaluate` plays with the same seed, and says of one "
         "step\n"
@@ -26,22 +38,27 @@ def run(arguments: Sequence[str]) -> int:
         "  multiadvisor explain runs/a --seed 3 --step 41 --against East --json\n"
         "  multiadvisor explain runs/a --trace episodes.trace --episode 2 --step 41",
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a saved run")
-    parser.add_argument("--step", type=int, required=True, metavar="INT", help="which step of the episode, from 0")
-    parser.flag("--seed", int, "seed of the episodes (default 0)")
-    parser.flag("--episode", int, "which episode of that seed, from 0", 0)
-    parser.flag("--against", str, "the action to compare with (default: the next best)", metavar="ACTION")
-    parser.flag("--trace", Path, "take the episode from a trace of this run")
-    parser.flag("--out", Path, "save a figure of it here, as .png and .svg")
-    add_named_task(parser)
-    given = parse(parser, arguments)
-    for name in ("step", "episode"):
-        if getattr(given, name) < 0:
-            raise BadInput(f"{name} is {getattr(given, name)}: they are counted from 0")
-    if given.episode > _LAST_EPISODE:
-        raise BadInput(
-            f"episode is {given.episode}: all episodes before it would be played, choose at most {_LAST_EPISODE}"
-        )
+    flags.add_argument("run", type=Path, metavar="RUN", help="the folder of a saved run")
+    flags.add_argument("--step", type=int, required=True, metavar="INT", help="which step of the episode, from 0")
+    flags.flag("--seed", int, "seed of the episodes (default 0)")
+    flags.flag("--episode", int, "which episode of that seed, from 0", 0)
+    flags.flag("--against", str, "the action to compare with (default: the next best)", metavar="ACTION")
+    flags.flag("--trace", Path, "take the episode from a trace of this run")
+    flags.add_argument(
+        "--branches", action=argparse.BooleanOptionalAction,
+        help="try both actions out as well: short branches in the environment, by term, prepared once in some seconds "
+        "to a minute and kept in RUN; not given: of networks, where states are restored (--no-branches leaves it out)",
+    )  # fmt: skip
+    flags.flag("--out", Path, "save a figure of it here, as .png and .svg")
+    add_named_task(flags)
+    return flags
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Explain one action of one episode."""
+    given = parse(parser(), arguments)
+    whole_number("step", given.step)
+    whole_number("episode", given.episode, 0, _LAST_EPISODE)
     if given.trace is not None and given.seed is not None:
         raise BadInput("--trace has its own seed: leave --seed out")
     if given.out is not None:
@@ -49,38 +66,47 @@ def run(arguments: Sequence[str]) -> int:
         from multiadvisor.viz import plots
 
         plots.check_place(given.out)
-    from multiadvisor.agent import load
-    from multiadvisor.explain.explanation import action_named
-    from multiadvisor.runs.trace import explain_step, read_trace, record_evaluation
 
     trace = None if given.trace is None else read_trace(given.trace)
-    agent = load(given.run, given.named)
+    agent = load(given.run, named_task(given, given.run))
     own = agent.settings.learner_settings
     if given.against is not None and not _numbers(agent):
         action_named(agent.task.actions, given.against, agent.task.first_action)  # refused before anything is played
     if trace is None and (_numbers(agent) or own.points):
-        return _replayed(agent, given)
-    if trace is None:
-        _, trace = record_evaluation(agent, given.episode + 1, given.seed or 0)
-    found = explain_step(agent, trace, given.episode, given.step, given.against)
-    steps, seed = int(trace.length[given.episode]), trace.header["seed"]
-    explored = trace.step(given.episode, given.step).explored
-    place = {"seed": seed, "episode": given.episode, "step": given.step, "steps": steps, "explored": explored}
-    how = ", at random" if explored else ""
-    text = f"{agent.task.name}, seed {seed}, episode {given.episode}, step {given.step} of {steps}{how}\n{found}"
+        found, place, done, state = _replayed(agent, given)
+    else:
+        found, place, done, state = _traced(agent, given, trace)
+    how = ", at random" if place.get("explored") else ""
+    more: dict[str, Any] = {}
+    text = "{name}, seed {seed}, episode {episode}, step {step} of {steps}".format(name=agent.task.name, **place)
+    text += f"{how}\n{found}"
+    if given.branches or (given.branches is None and found.caveat):
+        more, said = _tried_out(given, agent, found, place["seed"], done, state)
+        text += said
     if given.out is not None:
         size = (8, 1.5 + 0.3 * min(len(found.names) or 1, 15))
         figure = plots.one_axis(plots.explanation_bars, found, size=size)
         text += f"\nfigure in {plots.save(figure, given.out)}"
-    show({"run": str(given.run), **place, **found.as_dict()}, given.json, text)
+    show({"run": str(given.run), **place, **found.as_dict(), **more}, given.json, text)
     return 0
 
 
-def _replayed(agent: Any, given: Any) -> int:
-    """Explain a step of an agent whose steps cannot be told from a trace: of a bank, or against another action."""
-    from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
-    from multiadvisor.explain.decisions import decider_of
+_Explained = tuple[Any, dict[str, Any], Sequence[Any], Any]  # why, where, the actions until then, and the state
 
+
+def _traced(agent: Any, given: Any, trace: Any) -> _Explained:
+    """Explain a step of a trace, by default of one that is recorded now."""
+    if trace is None:
+        _, trace = record_evaluation(agent, given.episode + 1, given.seed or 0)
+    found = explain_step(agent, trace, given.episode, given.step, given.against)
+    seen = trace.step(given.episode, given.step)
+    place = {"seed": trace.header["seed"], "episode": given.episode, "step": given.step,
+             "steps": int(trace.length[given.episode]), "explored": seen.explored}  # fmt: skip
+    return found, place, trace.actions_of(given.episode)[: given.step + 1], seen.state
+
+
+def _replayed(agent: Any, given: Any) -> _Explained:
+    """Explain a step of an agent whose steps cannot be told from a trace: of a bank, or against another action."""
     if given.out is not None:
         raise BadInput("--out is for advisors with their own values of a few actions: leave it out")
     against, seed, decider = _against(agent, given.against), given.seed or 0, decider_of(agent)
@@ -94,11 +120,31 @@ def _replayed(agent: Any, given: Any) -> int:
         )
     step = played[given.step]
     action = None if _numbers(agent) else agent.task.first_action + int(step.action)
-    found = agent.explain(step.state, action, against)
     place = {"seed": seed, "episode": given.episode, "step": given.step, "steps": len(played)}
-    where = f"{agent.task.name}, seed {seed}, episode {given.episode}, step {given.step} of {len(played)}"
-    show({"run": str(given.run), **place, **found.as_dict()}, given.json, f"{where}\n{found}")
-    return 0
+    done = [one.action for one in played[: given.step + 1]]
+    return agent.explain(step.state, action, against), place, done, step.state
+
+
+def _tried_out(
+    given: Any, agent: Any, found: Any, seed: int, actions: Sequence[Any], state: Any
+) -> tuple[dict[str, Any], str]:
+    """What branches in the environment show of the last of these actions and of the one it is compared with.
+
+    For JSON and in words. The actions are those of the episode so far, counted from 0 or from -1 to 1.
+    """
+    try:
+        if found.other is None:
+            raise BadInput("there is no other action to compare with: leave --branches out")
+        asked = consequences_of(given.run, agent, slow=bool(given.branches))
+        other = np.array(found.numbers[1]) if found.numbers else agent.task.played(found.other)
+        begun = evaluation_seed(agent.settings.seed, seed, given.episode)
+        tried = tried_out(asked, begun, actions, state, other)
+    except BadInput as error:
+        if given.branches:
+            raise
+        return {"branches": None}, f"\n(not tried out: {error})"
+    cost = f"{tried.steps:,} steps, {tried.seconds:.2f} s; {asked}"
+    return {"branches": tried.as_dict()}, f"\n{tried.sentence}\n({cost})"
 
 
 def _numbers(agent: Any) -> bool:

@@ -5,103 +5,174 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import difflib
-import inspect
+import functools
 import json
 import re
 import sys
+import textwrap
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any, NoReturn
 
-from multiadvisor.core.aggregator import COMMAS
-from multiadvisor.errors import BadInput, renamed, unknown
-from multiadvisor.learners.registry import AUTO, LEARNERS, LearnerKind, LearnerSettings
+from gymnasium.wrappers import TimeLimit
 
-TASK = "a name from `multiadvisor tasks`, or of an environment of Gymnasium, such as CartPole-v1"
-METAVARS = {int: "INT", float: "FLOAT", str: "STR", Path: "FILE"}
+from multiadvisor.core.aggregator import COMMAS
+from multiadvisor.core.plugins import own_object
+from multiadvisor.envs.gymnasium_tasks import DEFAULT_LIMIT
+from multiadvisor.envs.presets import GYMNASIUM
+from multiadvisor.envs.registry import TASKS, environment_id, make, options_of, own_options, unknown_task
+from multiadvisor.errors import BadInput, neighbour, renamed, unknown
+from multiadvisor.learners.kinds import AUTO, LEARNERS, LearnerSettings, learners_with, with_own
+from multiadvisor.settings import described, whole_number
+from multiadvisor.storage.checkpoint import read_header
+from multiadvisor.task import Task
+
+TASK = "the id of an environment (CartPole-v1), FILE.py:NAME, or a built-in task"
+
+
+def integer(text: str) -> int:
+    """20000, 20_000 or 2e4 as a number.
+
+    >>> integer("2e4")
+    20000
+    """
+    try:
+        return int(float(text)) if re.fullmatch(r"\d+(\.\d*)?[eE]\+?\d+", text) and float(text) % 1 == 0 else int(text)
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer, such as 20000") from None
+
+
+class _Help(argparse.Action):
+    """Print the help, with the rare flags or without, and exit."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> NoReturn:
+        print(parser.format_help() if option_string == "--help-all" else parser.short_help(), end="")
+        raise SystemExit(0)
+
+
+class _Lines(argparse.RawDescriptionHelpFormatter):
+    """A line for most flags."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=27, width=max(get_terminal_size().columns - 2, 98))
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Paragraphs fill the width; what is indented stays a line, or goes on in a column of its own."""
+        parts = re.sub(r"(?<=\S)\n(?=\S)", " ", text).split("\n")
+        column = {part: " " * (18 if part.startswith(" ") else 0) for part in parts}
+        fill = functools.partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
+        return "\n".join(fill(part, subsequent_indent=column[part]) for part in parts)
 
 
 class Parser(argparse.ArgumentParser):
     """argparse whose errors are one line; what begins with a minus and a digit is a value, as in -1:1:8."""
 
     def __init__(self, command: str, text: str, example: str) -> None:
+        prog = f"multiadvisor {command}"
         super().__init__(
-            prog=f"multiadvisor {command}",
-            description=text,
-            epilog=f"example:\n  {example}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+            prog=prog, description=text, epilog=f"example:\n  {example}", formatter_class=_Lines, allow_abbrev=False,
+            add_help=False,
+        )  # fmt: skip
         self._negative_number_matcher = re.compile(r"-\.?\d")
+        self.example = example.partition("\n")[0]
+        self.rare: set[str] = set()
+        """The flags that --help leaves out, by their destination."""
+        self.add_argument("-h", "--help", "--help-all", action=_Help, nargs=0, help=argparse.SUPPRESS,
+                          default=argparse.SUPPRESS)  # fmt: skip
 
     def error(self, message: str) -> NoReturn:
-        """One line, and exit code 2."""
-        raise BadInput(message)
+        """One line, and exit code 2; where something is missing, with the example."""
+        shown = f", as in {self.example}" if "are required" in message else ""
+        raise BadInput(message + shown)
 
-    def flag(self, name: str, kind: Any, text: str, default: Any = None, metavar: str = "") -> None:
+    def flag(self, name: str, kind: Any, text: str, default: Any = None, metavar: str = "", rare: bool = False) -> None:
         """A flag with a value of this kind, or a switch if that is bool; its help names the default."""
+        if rare:
+            self.rare.add(name.lstrip("-").replace("-", "_"))
         if kind is bool:
             self.add_argument(name, action="store_true", help=text)
-            return
-        shown = "" if default is None else f" (default {default})"
-        self.add_argument(name, type=kind, default=default, metavar=metavar or METAVARS[kind], help=text + shown)
+        else:
+            add_option(self, name.removeprefix("--"), kind, default, text, metavar=metavar)
 
     def flags(self) -> list[str]:
         """Every long flag, for suggestions."""
         return [name for action in self._actions for name in action.option_strings if name.startswith("--")]
 
+    def format_usage(self) -> str:
+        """What has to be given, and that there are flags."""
+        named = [action.metavar for action in self._actions if not action.option_strings]
+        return " ".join([self.prog, *map(str, named), "[flags]"])
 
-def add_fields(parser: argparse.ArgumentParser, kind: type) -> None:
+    def format_help(self) -> str:
+        """All flags."""
+        self.usage = self.format_usage()
+        return super().format_help()
+
+    def short_help(self) -> str:
+        """The flags that most people need, each in a line: its help up to a semicolon, and the default."""
+        if not self.rare:
+            return self.format_help()
+        texts = {action: action.help for action in self._actions}
+        description = self.description
+        self.description = (description or "").partition("\n\n")[0]
+        for action in self._actions:
+            if action.dest in self.rare:
+                action.help = argparse.SUPPRESS
+            elif action.help and action.help != argparse.SUPPRESS:
+                action.help = re.sub(r";.*?(?= \(default|$)", "", action.help)
+        try:
+            more = f"\n--help-all shows {len(self.rare)} more flags\n"
+            return self.format_help() + more
+        finally:
+            self.description = description
+            for action, text in texts.items():
+                action.help = text
+
+
+def refuse_beside(given: argparse.Namespace, mode: str, why: str, others: Iterable[str]) -> None:
+    """Where one flag is given, refuse others that would have no effect: they are misunderstandings."""
+    asked = {name for name, value in vars(given).items() if value not in (None, False, [])}
+    for name in others if mode in asked else ():
+        if name in asked:
+            raise BadInput(f"--{mode.replace('_', '-')} {why}: leave --{name.replace('_', '-')} out")
+
+
+def add_fields(parser: Parser, kind: type, rare: Iterable[str] = ()) -> None:
     """A flag for each field of a settings dataclass; a learner is named, and has flags of its own."""
+    parser.rare |= set(rare)
     hints = typing.get_type_hints(kind)
     for item in dataclasses.fields(kind):
         text = item.metadata["help"]
         if item.name == "learner":
             text = "what learns; auto: by the task; " + "; ".join(f"{k.name}: {k.text}" for k in LEARNERS.values())
-        add_option(parser, item.name, str if item.name == "learner" else hints[item.name], item.default, text)
+        kind = str if item.name == "learner" else hints[item.name]
+        usual = f"by the task, mostly {GYMNASIUM[item.name]}" if item.name in GYMNASIUM else item.default
+        add_option(parser, item.name, kind, item.default, text, usual)
 
 
-def add_learner_fields(parser: argparse.ArgumentParser) -> None:
+def add_learner_fields(parser: Parser) -> None:
     """A flag for each field of the learners' own settings; those that are not given are None."""
+    parser.rare |= set(learners_with())
     group = parser.add_argument_group("the learner's own settings, with the default of each learner that has it")
-    for name, kinds in _learners_with().items():
+    for name, kinds in learners_with().items():
         first = kinds[0]
-        shown = "; ".join(f"{kind.name} {text}" for kind in kinds if (text := _default(kind.options()[name])))
+        shown = "; ".join(f"{kind.name} {text}" for kind in kinds if (text := as_text(kind.options()[name].default)))
         text = first.options()[name].metadata["help"] + f" ({shown or ', '.join(kind.name for kind in kinds)})"
         add_option(group, name, typing.get_type_hints(first.settings)[name], None, text)
 
 
-def _learners_with() -> dict[str, list[LearnerKind]]:
-    """Every field of the learners' own settings, and the learners that have it."""
-    found: dict[str, list[LearnerKind]] = {}
-    for kind in LEARNERS.values():
-        for name in kind.options():
-            found.setdefault(name, []).append(kind)
-    return found
-
-
-def _default(item: dataclasses.Field[Any]) -> str:
-    if item.default is None:
-        return ""
-    return ",".join(map(str, item.default)) if isinstance(item.default, tuple) else str(item.default)
+def as_text(value: Any) -> str:
+    """A value as a flag takes it; nothing for None."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
 
 
 def learner_from_flags(namespace: argparse.Namespace, learner: LearnerSettings) -> LearnerSettings:
     """The learner that was chosen, with what the flags say of its own settings; `auto` has none yet."""
-    given = {name: value for name in _learners_with() if (value := getattr(namespace, name)) is not None}
-    if learner.name == AUTO:
-        return learner
-    for name in given:
-        kinds = _learners_with()[name]
-        if learner.name not in [kind.name for kind in kinds]:
-            whose = " and ".join(kind.name for kind in kinds)
-            raise BadInput(
-                f"--{name.replace('_', '-')} is for {whose}, and this is learned by {learner.name}: leave it out, or "
-                f"choose --learner {kinds[0].name}"
-            )
-    return dataclasses.replace(learner, **given)
+    given = {name: value for name in learners_with() if (value := getattr(namespace, name)) is not None}
+    return learner if learner.name == AUTO else with_own(learner, given, "--")
 
 
 def whole_numbers(text: str) -> tuple[int, ...]:
@@ -122,6 +193,8 @@ def named_numbers(text: str) -> dict[str, float]:
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=number,name=number") from None
     found = dict(numbers)
+    if "=" not in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form name=number,name=number")
     if "" in found or len(found) < len(numbers):
         raise argparse.ArgumentTypeError(f"{text!r} has a name twice or none at all: give each name once")
     return found
@@ -141,18 +214,19 @@ def named_value(text: str) -> tuple[str, Any]:
 
 
 ENVIRONMENT_FLAGS: dict[str, tuple[Any, str, str]] = {
-    "max_episode_steps": (int, "INT", "episodes are truncated after this many steps; -1: never"),
+    "max_episode_steps": (integer, "INT", "episodes are truncated after this many steps; -1: never"),
     "bins": (str, "BINS,...", "bins for each number of a real-valued observation: COUNT, or LOW:HIGH:COUNT"),
     "components": (COMMAS.split, "NAME,...", "names for the components of a vector reward"),
-    "advisors": (str, "info:KEY,...", "an advisor for each such reward term in info, as in 'info:reward_*'"),
+    "advisors": (str, "info:KEY,...", "an advisor for each such term in info, as in 'info:reward_*'"),
     "remainder": (bool, "", "and an advisor for the rest of the reward"),
     "action_names": (COMMAS.split, "NAME,...", "names for the actions, in order"),
 }
 """What a task from an environment of Gymnasium takes: the flag's kind, its metavar and its help."""
 
 
-def add_environment_flags(parser: argparse.ArgumentParser) -> None:
+def add_environment_flags(parser: Parser) -> None:
     """What an environment of Gymnasium takes."""
+    parser.rare |= {"env_kwarg", *ENVIRONMENT_FLAGS} - {"advisors"}
     group = parser.add_argument_group("with an environment of Gymnasium")
     group.add_argument("--env-kwarg", type=named_value, action="append", default=[], metavar="NAME=VALUE",
                        help="an option of the environment, such as is_slippery=false; may be repeated")  # fmt: skip
@@ -160,15 +234,16 @@ def add_environment_flags(parser: argparse.ArgumentParser) -> None:
         how: dict[str, Any] = {"type": kind, "metavar": metavar}
         if kind is bool:
             how = {"action": "store_true", "default": None}
-        group.add_argument(f"--{name.replace('_', '-')}", help=text, **how)
+        place = parser if name == "advisors" else group  # which is for everybody
+        place.add_argument(f"--{name.replace('_', '-')}", help=text, **how)
 
 
 def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
     """The task that the flags describe."""
-    from multiadvisor.envs.builtin import make
-    from multiadvisor.envs.registry import environment_id
-
     own = {name: value for name in ENVIRONMENT_FLAGS if (value := getattr(given, name)) is not None}
+    if in_a_file(given.task):
+        made = own_task(given.task, dict(given.env_kwarg), own.pop("max_episode_steps", None))
+        return make(made, **own, **options)
     if environment_id(given.task) is None:
         for name in [*own, *(["env_kwarg"] if given.env_kwarg else [])]:
             raise BadInput(f"--{name.replace('_', '-')} is for Gymnasium environments: {given.task} has its own flags")
@@ -179,6 +254,47 @@ def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
     return make(given.task, **given.task_options, **dict(given.env_kwarg), **own, **options)
 
 
+def in_a_file(named: str) -> bool:
+    """Whether FILE.py:NAME is meant, and not the id of an environment."""
+    return named.rpartition(":")[0].endswith(".py")
+
+
+def own_task(named: str, arguments: Mapping[str, Any], limit: int | None = None) -> Any:
+    """What FILE.py:NAME is: a task or an environment, or what makes one, with these arguments.
+
+    Episodes of an environment without a limit are cut off, as a greedy agent may never end one; `limit` -1: never.
+    """
+    found = own_object(named, "TASK")
+    if callable(found):
+        try:
+            found = found(**arguments)
+        except TypeError as error:
+            given = ", ".join(arguments) or "no argument"
+            raise BadInput(f"{named!r} cannot be called with {given}: {error}") from None
+    limited = getattr(found, "spec", None) is not None and found.spec.max_episode_steps is not None
+    if not hasattr(found, "step") or limit == -1 or (limited and limit is None):
+        return found
+    return TimeLimit(found, DEFAULT_LIMIT if limit is None else whole_number("max_episode_steps", limit, 1))
+
+
+def named_task(given: argparse.Namespace, folder: Path) -> Any:
+    """What --task names for a run: a task of the user's own, or the name that gives leave to import a module.
+
+    An environment of the user's own gets the advisors and the step limit that the run has, as far as they are data.
+    """
+    if given.named is None or not in_a_file(given.named):
+        return given.named
+    identity = read_header(folder)["task"]["identity"]
+    wrappers = identity.get("known", {}).get("environment", {}).get("wrappers", [])
+    limits = [arguments["max_episode_steps"] for name, arguments in wrappers if name == "TimeLimit"]
+    found = own_task(given.named, {}, limits[0] if limits else -1)
+    if isinstance(found, Task):
+        return found
+    weights = identity["weights"]
+    advisors: list[Any] = [{**data, "weight": weights[data["name"]]} for data in identity["advisors"]]
+    return make(found, advisors=advisors)
+
+
 def say(note: str) -> None:
     """A remark on stderr; none where there is nothing to say."""
     if note:
@@ -187,43 +303,34 @@ def say(note: str) -> None:
 
 def add_named_task(parser: argparse.ArgumentParser) -> None:
     """--task, for runs whose task names a module."""
-    parser.add_argument("--task", dest="named", metavar="TASK", help="the name of the run's task, if it names a "
-                        "module, MODULE:ID: required before a checkpoint may import it")  # fmt: skip
+    parser.add_argument("--task", dest="named", metavar="TASK", help="the run's task, if it is your own code: "
+                        "MODULE:ID, required before a checkpoint may import it, or FILE.py:NAME")  # fmt: skip
 
 
-def add_option(parser: argparse._ActionsContainer, name: str, kind: Any, default: Any, text: str) -> None:
-    """A flag of this kind; booleans get a --no- form."""
+def add_option(
+    parser: argparse._ActionsContainer, name: str, kind: Any, default: Any, text: str, usual: Any = None,
+    metavar: str = "",
+) -> None:  # fmt: skip
+    """A flag of this kind, its default told as `usual` if that is given; booleans get a --no- form."""
     flag = f"--{name.replace('_', '-')}"
-    shown = "" if default is None else f" (default {default})"
+    usual = default if usual is None else usual
+    shown = "" if usual is None else f" (default {usual})"
     if isinstance(kind, types.UnionType):
         kind = next(part for part in typing.get_args(kind) if part is not type(None))
+    if kind is bool:
+        parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=default, help=text + shown)
+        return
     if typing.get_origin(kind) is tuple:
-        parser.add_argument(flag, dest=name, type=whole_numbers, default=default, metavar="INT,...", help=text + shown)
-    elif kind is bool:
-        parser.add_argument(flag, dest=name, action=argparse.BooleanOptionalAction, default=default, help=text + shown)
-    else:
-        parser.add_argument(
-            flag, dest=name, type=kind, default=default, metavar=kind.__name__.upper(), help=text + shown
-        )
+        kind, metavar = whole_numbers, "INT,..."
+    metavar = metavar or ("FILE" if kind is Path else kind.__name__.upper())
+    kind = integer if kind is int else kind
+    parser.add_argument(flag, type=kind, default=default, metavar=metavar, help=text + shown)
 
 
 def from_flags(namespace: argparse.Namespace, kind: type, defaults: Mapping[str, Any] | None = None) -> Any:
     """The dataclass that the flags describe; of those that were not given, some may have other `defaults`."""
-    given = {item.name: getattr(namespace, item.name) for item in dataclasses.fields(kind)}
-    for name, value in (defaults or {}).items():
-        if name in given and name not in namespace.said:
-            given[name] = value
-    return kind(**given)
-
-
-def option_help(build: Callable[..., Any]) -> dict[str, str]:
-    """The options explained in a task's docstring: lines `name: text` or `name, name: text`; indented lines go on."""
-    texts: dict[str, str] = {}
-    for line in re.sub(r"\n +", " ", inspect.getdoc(build) or "").splitlines()[2:]:
-        names, colon, text = line.partition(": ")
-        if colon:
-            texts.update({name.strip(): text for name in names.split(",")})
-    return texts
+    names = [item.name for item in dataclasses.fields(kind) if item.name in namespace.said]
+    return described(kind, {name: getattr(namespace, name) for name in names}, defaults or {})
 
 
 def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
@@ -234,45 +341,51 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
     words = {word.partition("=")[0] for word in arguments if word.startswith("--")}
     namespace.said = {word.removeprefix("--").removeprefix("no-").replace("-", "_") for word in words}
     namespace.task_options, known = {}, parser.flags()
-    task = getattr(namespace, "task", None)
-    inner = None if task is None else _task_parser(task)
+    task, flags = getattr(namespace, "task", None), [word for word in rest if word.startswith("-")]
+    try:
+        inner = None if task is None else _task_parser(task)
+    except BadInput:
+        if not flags:
+            raise
+        inner, rest = None, flags  # the value of an unknown flag was taken for the task
     if inner is not None:
         given, rest = inner.parse_known_args(rest)
         namespace.task_options = vars(given)
         known = sorted({*known, *inner.flags()})
-    if not rest:
-        return namespace
-    if not rest[0].startswith("-"):
-        raise BadInput(f"{rest[0]!r} is not expected here: see --help")
-    flag = rest[0].partition("=")[0]
-    if task is not None and inner is None and not difflib.get_close_matches(flag, known) and not renamed(flag, known):
-        name = flag.lstrip("-").replace("-", "_")
-        raise BadInput(f"unknown flag {flag!r}: options of an environment are given as --env-kwarg {name}=VALUE")
-    raise _unknown_flag(flag, known, parser.prog)
+    if rest:
+        raise _unexpected(rest[0], known, parser.prog, task if inner is None else None)
+    return namespace
 
 
 def _task_parser(task: str) -> Parser | None:
     """The options of a task as flags; None for an environment of Gymnasium, which has --env-kwarg."""
-    from multiadvisor.envs.registry import TASKS, environment_id
-
-    if environment_id(task) is not None:
+    if in_a_file(task) or environment_id(task) is not None:
         return None
     if task not in TASKS:
-        raise unknown("task", task, TASKS, ", or name an environment of Gymnasium")
+        raise unknown_task(task)
     parser = Parser(f"... {task}", "", "")
-    hints, texts = typing.get_type_hints(TASKS[task]), option_help(TASKS[task])
-    for name, parameter in inspect.signature(TASKS[task]).parameters.items():
-        add_option(parser, name, hints[name], parameter.default, texts.get(name, ""))
+    for name, option in options_of(TASKS[task]).items():
+        add_option(parser, name, option.kind, option.default, option.help)
     return parser
 
 
-def _unknown_flag(given: str, known: Sequence[str], command: str) -> BadInput:
-    """With the closest known one; compared without the dashes, which all flags have in common."""
-    if renamed(given, known):
-        return unknown("flag", given, known)
-    close = difflib.get_close_matches(given.lstrip("-"), [name.lstrip("-") for name in known], n=1)
+def _unexpected(word: str, known: Sequence[str], command: str, environment: str | None) -> BadInput:
+    """What to say of a word that nobody takes: the flag that was meant, or that it is an option of the environment."""
+    if not word.startswith("-"):
+        steps = word[:1].isdigit() and "--steps" in known
+        return BadInput(f"{word!r} is not expected here: {f'is --steps {word} meant?' if steps else 'see --help'}")
+    flag = word.partition("=")[0]
+    if not flag.startswith("--"):
+        return BadInput(f"unknown flag {flag!r}: flags are words after two dashes, see {command} --help")
+    if renamed(flag, known) or neighbour(flag, known):
+        return unknown("flag", flag, known)
+    name = flag.removeprefix("--").replace("-", "_")
+    # compared without the dashes, which all flags have in common
+    close = difflib.get_close_matches(flag.lstrip("-"), [one.lstrip("-") for one in known], n=1)
+    if environment is not None and (not close or name in own_options(environment)):
+        return BadInput(f"unknown flag {flag!r}: options of an environment are given as --env-kwarg {name}=VALUE")
     hint = f"did you mean '--{close[0]}'?" if close else f"see {command} --help"
-    return BadInput(f"unknown flag {given!r}: {hint}")
+    return BadInput(f"unknown flag {flag!r}: {hint}")
 
 
 def show(result: dict[str, Any], as_json: bool, text: str) -> None:

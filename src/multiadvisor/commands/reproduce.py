@@ -5,47 +5,46 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from multiadvisor.commands.parsing import Parser, parse, show, table
+from multiadvisor.envs.registry import make
 from multiadvisor.errors import BadInput
-
-if TYPE_CHECKING:
-    from multiadvisor.studies.study import Study
-    from multiadvisor.studies.study_report import Report
+from multiadvisor.settings import whole_number
+from multiadvisor.studies.page import measured
+from multiadvisor.studies.reproduction import reproduce
+from multiadvisor.studies.study import ALL, SYSTEMS, Plan, Study, chosen, shipped
+from multiadvisor.studies.study_report import Report
 
 MOST_WORKERS = 1024
+ENGINES_HERE = ("local", "gpu")
 FLAGS = ("full", "epochs", "rules", "first_seed", "reading", "given")
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run a study, or the paper's or the literature's, and write the report."""
-    from multiadvisor.envs.builtin import make
-    from multiadvisor.studies.reproduction import reproduce
-    from multiadvisor.studies.study import ALL, SYSTEMS, Plan, chosen, shipped
-
-    listed = {ALL: "the paper, down to videos; some ten minutes on two cores"}
-    for study in shipped():
-        if study.literature and SYSTEMS not in listed:
-            listed[SYSTEMS] = "all systems of the literature, each of which can be named alone:"
-        listed[study.name] = study.about or study.title
-    given = parse(_parser(listed), arguments)
+    given = parse(parser(), arguments)
     first = chosen(given.what)[0]  # only now: --import may have registered it
     _refuse_flags(given, first, shipped())
-    if given.workers is not None and not 0 <= given.workers <= MOST_WORKERS:
-        raise BadInput(f"cannot run {given.workers} workers: give 0, which runs everything here, to {MOST_WORKERS:,}")
+    if given.workers is not None:
+        whole_number("workers", given.workers, 0, MOST_WORKERS)
     rules = given.rules or "paper"
     make("pac-boy", rules=rules)  # or an error that names the rules there are
     plan = Plan.of(given.what, given.full, given.seeds, given.epochs, rules, given.first_seed, given.reading)
     home = {ALL: "report", SYSTEMS: "report-systems"}.get(first.report, f"report-{first.name}")
-    made = reproduce(plan, given.out or Path(home), given.workers, given.given)
+    made = reproduce(plan, given.out or Path(home), given.workers, given.given, given.engine)
     lines = [line for report in made.reports.values() for line in _lines(report)]
     show(made.as_dict(), given.json, "\n".join([*lines, *made.pace()]))
     return 0
 
 
-def _parser(listed: dict[str, str]) -> Parser:
-    parser = Parser(
+def parser() -> Parser:
+    """The flags, and every study in the help."""
+    listed, known = {ALL: "the paper, down to videos; some ten minutes on two cores"}, shipped()
+    for study in known:
+        if study.literature and SYSTEMS not in listed:
+            listed[SYSTEMS] = "all systems of the literature, each of which can be named alone:"
+        listed[study.name] = study.about or study.title
+    flags = Parser(
         "reproduce",
         "Run the paper's experiments and write a report: figures, videos, and a verdict on each of its claims;\n"
         "or run a system of the literature, and see whether it does what it is known for.\n"
@@ -53,28 +52,36 @@ def _parser(listed: dict[str, str]) -> Parser:
         + "\n".join(f"  {name:16}{about}" for name, about in listed.items()),
         "multiadvisor reproduce --out report\n"
         "  multiadvisor reproduce --full --out report-full\n"
-        "  multiadvisor reproduce beyond --out report-beyond\n"
         "  multiadvisor reproduce q-decomposition --seeds 20\n"
         "  multiadvisor reproduce value-function --seeds 20 --first-seed 1000 --reading literal",
     )
-    add = parser.add_argument
+    add = flags.add_argument
     add("what", nargs="?", default="all", metavar="WHAT",
         help="one of these (default all), or one that --import registers")  # fmt: skip
-    add("--full", action="store_true", help="everything at full length: hours if DQN is included")
-    add("--seeds", type=int, metavar="INT",
-        help="runs of each setting (default 10, with --full 20; value-function 5; beyond 3, with --full 10)"
-        )  # fmt: skip
-    add("--epochs", type=int, metavar="INT", help="epochs of 20,000 transitions (default 50)")
-    add("--rules", metavar="STR", help='Pac-Boy\'s: "paper" (default) or "hra"')
-    add("--first-seed", type=int, metavar="INT", help="value-function: the first seed (default 0)")
-    add("--reading", metavar="STR", help='value-function: "default" or "literal", the letter of the paper')
+    few = "; ".join(map(_seeds, filter(_seeds, known)))
+    flags.flag("--full", bool, "everything at full length: hours if DQN is included")
+    flags.flag("--seeds", int, f"runs of each setting (default 10, with --full 20; {few})")
+    flags.flag("--epochs", int, "epochs of 20,000 transitions (default 50)")
+    flags.flag("--rules", str, 'Pac-Boy\'s: "paper" (default) or "hra"')
+    flags.flag("--first-seed", int, "value-function: the first seed (default 0)")
+    flags.flag("--reading", str, 'value-function: "default", "literal" or "remaining", the paper by the letter')
+    takers = ", ".join(study.name for study in known if "given" in study.flags) or "studies of the repository"
     add("--from", type=Path, dest="given", metavar="FILE",
-        help="beyond, continuous, ms-pacman: use these results of their scripts in benchmarks/")  # fmt: skip
-    add("--workers", type=int, metavar="INT", help="processes (default: one per core; 0: run in this one)")
-    add("--out", type=Path, metavar="FOLDER",
-        help="output folder (default report; report-systems for systems, report-NAME for other studies)")  # fmt: skip
-    add("--json", action="store_true", help="print one JSON object")
-    return parser
+        help=f"{takers}: use these results of their scripts in benchmarks/")  # fmt: skip
+    flags.flag("--workers", int, "processes (default: one per core; 0: run in this one)")
+    add("--engine", choices=ENGINES_HERE, default=ENGINES_HERE[0], metavar="STR",
+        help="who does the runs: local (default), or gpu, all runs of one world in one launch")  # fmt: skip
+    where = "output folder (default report; report-systems for systems, report-NAME for other studies)"
+    flags.flag("--out", Path, where, metavar="FOLDER")
+    return flags
+
+
+def _seeds(study: Study) -> str:
+    """How many runs of each setting a study has, where that is not as with the others."""
+    few, many = study.seeds
+    if study.seeds == type(study).seeds:
+        return ""
+    return f"{study.name} {few}" + (f", with --full {many}" if many > few else "")
 
 
 def _refuse_flags(given: argparse.Namespace, study: Study, known: Sequence[Study]) -> None:
@@ -90,8 +97,6 @@ def _refuse_flags(given: argparse.Namespace, study: Study, known: Sequence[Study
 
 def _lines(report: Report) -> list[str]:
     """A report for a terminal: its first table, its claims, its first words."""
-    from multiadvisor.studies.page import measured
-
     lines = [table(report.table[0], report.table[1:]), ""] if report.table else []
     rows = [[one.claim.id, measured(one), str(one.verdict)] for one in report.findings if one.judgement is not None]
     lines += [table(["claim", "value", "verdict"], rows), ""] if rows else []

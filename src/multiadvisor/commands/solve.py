@@ -7,58 +7,74 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from multiadvisor.commands.parsing import Parser, parse, show, table
+from multiadvisor.analysis.theory import solve_report
+from multiadvisor.analysis.theory.noise_bounds import choose
+from multiadvisor.commands.parsing import (
+    TASK,
+    Parser,
+    add_environment_flags,
+    parse,
+    refuse_beside,
+    show,
+    table,
+    task_from_flags,
+)  # fmt: skip
 from multiadvisor.core.optional_dependencies import require
+from multiadvisor.core.progress import Status
 from multiadvisor.errors import BadInput
+from multiadvisor.settings import Settings, described, number_between, whole_number
+
+
+def parser() -> Parser:
+    """The flags."""
+    flags = Parser(
+        "solve",
+        "Solve a task exactly: values, greedy policy, attractors (states where the aggregator would rather stay), and\n"
+        "a verdict in plain words. Environments are solved by their own table of transitions, or explored by copying\n"
+        "them, or estimated from a sample of steps: the output says which.\n\n"
+        "Of mazes with random fruit, one board is solved, and greedy episodes are played from it and others\n"
+        "(--board), or many boards are asked whether they are traps (--boards). With --noise it says which setting to\n"
+        "use where rewards are noisy.",
+        "multiadvisor solve FrozenLake-v1 --env-kwarg is_slippery=false\n"
+        "  multiadvisor solve three-fruits --sweep-gamma --out sweep.png\n"
+        "  multiadvisor solve fruit-grid --board 3 --gamma 0.7",
+    )
+    flags.add_argument("task", metavar="TASK", help=TASK)
+    flags.flag("--planning", str, "whose fixed point to compute (default egocentric)")
+    flags.flag("--aggregation", str, "how advice is combined: max, p_norm:5, fruits=max, ... (sum)")
+    flags.flag("--gamma", float, "discount factor (default: that of training)")
+    flags.flag("--full-states", bool, "let every advisor see the whole state", rare=True)
+    flags.flag("--sweep-gamma", bool, "which action wins in the first state, by gamma")
+    flags.flag("--board", int, "the board of the episode with this seed, and its episodes", metavar="SEED", rare=True)
+    flags.flag("--boards", int, "this many random boards: how often are they traps?", rare=True)
+    flags.flag("--noise", float, "which setting to use with this noise on rewards", rare=True)
+    flags.flag("--run", Path, "with --board: the learned values of this saved run", metavar="RUN", rare=True)
+    flags.flag("--sample", int, "steps from which an environment is estimated that cannot be listed (default 20000)")
+    flags.flag("--out", Path, "save the figure here, as .png and .svg")
+    add_environment_flags(flags)
+    return flags
 
 
 def run(arguments: Sequence[str]) -> int:
     """Exact values, attractors and a verdict."""
-    parser = Parser(
-        "solve",
-        "Solve a task exactly: values, greedy policy, attractors (states where the aggregator would rather stay), and\n"
-        "a verdict in plain words. Of mazes with random fruit, one board is solved, and greedy episodes are played "
-        "from\n"
-        "it and others (--board), or many boards are asked whether they are traps (--boards). With --noise it says\n"
-        "which setting to use where rewards are noisy. With --out, a figure is saved as PNG and SVG.",
-        "multiadvisor solve three-fruits --gamma 0.6\n"
-        "  multiadvisor solve three-fruits --sweep-gamma --out sweep.png\n"
-        "  multiadvisor solve pac-boy --no-ghosts --board 3 --gamma 0.7\n"
-        "  multiadvisor solve pac-boy --no-ghosts --boards 2000 --out traps.png\n"
-        "  multiadvisor solve three-fruits --aggregation max\n"
-        "  multiadvisor solve pac-boy --noise 0.1",
-    )
-    parser.add_argument("task", metavar="TASK", help="a name from `multiadvisor tasks`")
-    parser.flag("--planning", str, "whose fixed point to compute (default egocentric)")
-    parser.flag("--aggregation", str, "how advice is combined: max, p_norm:5, fruits=max, ... (sum)")
-    parser.flag("--gamma", float, "discount factor (default 0.9)")
-    parser.flag("--full-states", bool, "let every advisor see the whole state")
-    parser.flag("--sweep-gamma", bool, "which action wins in the first state, by gamma")
-    parser.flag("--board", int, "the board of the episode with this seed, and its episodes", metavar="SEED")
-    parser.flag("--boards", int, "this many random boards: how often are they traps?")
-    parser.flag("--noise", float, "which setting to use with this noise on rewards")
-    parser.flag("--run", Path, "with --board: the learned values of this saved run", metavar="RUN")
-    parser.flag("--out", Path, "save the figure here, as .png and .svg")
-    given = parse(parser, arguments)
+    given = parse(parser(), arguments)
     if given.out is not None:
         require("plots")  # first of all: without it, or where the figure cannot go, nothing should start
         from multiadvisor.viz import plots
 
         plots.check_place(given.out)
-    from multiadvisor.analysis.theory import solve_report
-    from multiadvisor.core.progress import Status
-    from multiadvisor.envs.builtin import make
-    from multiadvisor.task import check_gamma
 
     draw: Callable[[], Any]
     _refuse_idle_flags(given)
-    gamma = 0.9 if given.gamma is None else given.gamma
     heard = given.aggregation or "sum"
-    check_gamma(gamma)
-    task = make(given.task, **given.task_options)
+    number_between("gamma", 0.0 if given.gamma is None else given.gamma, 0, 1)
+    task = task_from_flags(given)
+    gamma = described(Settings, {}, task.defaults).gamma if given.gamma is None else given.gamma
+    if given.sample is not None:
+        if task.world is not None:
+            raise BadInput(f"task {task.name!r} is known exactly: leave --sample out")
+        whole_number("sample", given.sample, 1)
     if given.noise is not None:
-        from multiadvisor.analysis.theory.noise_bounds import choose
-
         choice = choose(task, given.noise, gamma)
         show(choice.as_dict(), given.json, str(choice))
         return 0
@@ -79,7 +95,8 @@ def run(arguments: Sequence[str]) -> int:
                 found = solve_report.answer_board(task, gamma, given.board, tell, heard)
         else:
             planning = given.planning or "egocentric"
-            found = solve_report.answer(task, planning, gamma, full=given.full_states, aggregation=heard)
+            sample = {} if given.sample is None else {"sample": given.sample}
+            found = solve_report.answer(task, planning, gamma, full=given.full_states, aggregation=heard, **sample)
         result, text, draw = found.result, solve_report.describe(found.result), lambda: plots.solution(found)
     if given.out is not None:
         text += f"\nfigure in {plots.save(draw(), given.out)}"
@@ -89,25 +106,13 @@ def run(arguments: Sequence[str]) -> int:
 
 def _refuse_idle_flags(given: argparse.Namespace) -> None:
     """A flag that would have no effect is a misunderstanding: say so."""
-    set_flags = {
-        "--planning": given.planning is not None, "--aggregation": given.aggregation is not None,
-        "--gamma": given.gamma is not None,
-        "--full-states": given.full_states, "--board": given.board is not None, "--run": given.run is not None,
-        "--sweep-gamma": given.sweep_gamma, "--boards": given.boards is not None, "--out": given.out is not None,
-    }  # fmt: skip
-    others = [flag for flag in set_flags if flag not in ("--aggregation", "--boards", "--out")]
-    every = [flag for flag in set_flags if flag != "--gamma"]
-    own = ("--planning", "--aggregation", "--gamma", "--full-states")
-    modes = {
-        "--noise": (given.noise is not None, "names a setting and solves nothing", every),
-        "--boards": (given.boards is not None, "looks at egocentric planning at many gammas", others),
-        "--sweep-gamma": (given.sweep_gamma, "looks at egocentric planning at every gamma", others),
-        "--run": (given.run is not None, "has its own planning, aggregation and gamma", own),
-        "--board": (given.board is not None, "has exact egocentric values only", ("--planning", "--full-states")),
-    }
     if given.run is not None and given.board is None:
         raise BadInput("--run shows the learned values of a board: add --board SEED")
-    for mode, (chosen, why, idle) in modes.items():
-        for flag in idle if chosen else ():
-            if flag != mode and set_flags[flag]:
-                raise BadInput(f"{mode} {why}: leave {flag} out")
+    one = ("planning", "gamma", "full_states", "board", "run", "sweep_gamma")  # what is solved, and how
+    own = ("planning", "aggregation", "gamma", "full_states")
+    every = ("planning", "aggregation", "full_states", "board", "run", "sweep_gamma", "boards", "out")
+    refuse_beside(given, "noise", "names a setting and solves nothing", every)
+    refuse_beside(given, "boards", "looks at egocentric planning at many gammas", one)
+    refuse_beside(given, "sweep_gamma", "looks at egocentric planning at every gamma", one[:-1])
+    refuse_beside(given, "run", "has its own planning, aggregation and gamma", own)
+    refuse_beside(given, "board", "has exact egocentric values only", ("planning", "full_states"))

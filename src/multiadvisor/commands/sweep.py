@@ -11,21 +11,35 @@ from pathlib import Path
 from typing import Any
 
 from multiadvisor.commands.parsing import Parser, number, parse, show, table
-from multiadvisor.core.optional_dependencies import lacking, require
+from multiadvisor.core.optional_dependencies import needed, require
 from multiadvisor.core.plugins import IMPORTED
 from multiadvisor.errors import BadInput, unknown
+from multiadvisor.runs.driver import describe_failures
+from multiadvisor.runs.engines.engine import ENGINES, Crew, engine_class
+from multiadvisor.runs.grid_sweep import (
+    figure_of,
+    finished,
+    groups,
+    metrics_of,
+    read_frozen,
+    run_sweep,
+    status,
+    summary,
+    tidy,
+    write_tensorboard,
+)
+from multiadvisor.runs.logs import MEASURES
+from multiadvisor.runs.search import search
+from multiadvisor.runs.sweep_grid import read_grid
+from multiadvisor.settings import whole_number
+from multiadvisor.storage.files import check_writable, write_atomically
 
 FORMATS = ("table", "json", "csv", "parquet")
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Start or resume a sweep, or look at one."""
-    looks = {"status": _status, "results": _results, "plot": _plot}
-    if arguments and arguments[0] in looks:
-        return looks[arguments[0]](arguments[1:])
-    if len(arguments) > 1 and "-" not in (arguments[0][:1], arguments[1][:1]) and not Path(arguments[0]).exists():
-        raise unknown("part of sweep", arguments[0], looks)
-    parser = Parser(
+def parser() -> Parser:
+    """The flags of the sweep itself."""
+    flags = Parser(
         "sweep",
         "Run a grid of training runs, described in one TOML file: lists are axes, single values are fixed.\n"
         "Ctrl-C, a crash or a power cut lose nothing that is finished: the same command with --resume goes on, and\n"
@@ -35,29 +49,36 @@ def run(arguments: Sequence[str]) -> int:
         "  multiadvisor sweep plot FOLDER      learning curves with 95% bootstrap bands",
         "multiadvisor sweep grid.toml --workers 8 --out sweeps/first",
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="the grid")
-    parser.flag("--out", Path, "output folder (default sweeps/NAME of the file)", metavar="FOLDER")
-    parser.flag("--workers", int, "processes (default: one per core)")
-    parser.add_argument("--engine", default="local", metavar="STR", help="local (default) or ray")
-    parser.flag("--address", str, "ray: the cluster's address (default RAY_ADDRESS, else local)")
-    parser.flag("--resume", bool, "continue the sweep in the folder, or extend it")
-    parser.flag("--lease", float, "seconds of silence after which a run is hung (default 600)", metavar="SECONDS")
-    parser.flag("--search", str, "optuna: look for the best values in the grid's ranges")
-    parser.flag("--trials", int, "of a search (default 32)")
-    parser.flag("--search-seed", int, "of a search (default 0)")
-    parser.flag("--tensorboard", bool, "also write TensorBoard files of every run")
-    given = parse(parser, arguments)
-    from multiadvisor.runs.driver import describe_failures
-    from multiadvisor.runs.engines.engine import Crew, engine_class
-    from multiadvisor.runs.grid_sweep import finished, run_sweep, summary
-    from multiadvisor.runs.sweep_grid import read_grid
-    from multiadvisor.settings import whole_number
+    flags.add_argument("file", type=Path, metavar="FILE", help="the grid")
+    flags.flag("--out", Path, "output folder (default sweeps/NAME of the file)", metavar="FOLDER")
+    flags.flag("--workers", int, "processes (default: one per core)")
+    flags.flag("--engine", str, f"who does the runs: {', '.join(ENGINES)}", "local")
+    flags.flag("--address", str, "ray: the cluster's address (default RAY_ADDRESS, else local)")
+    flags.flag("--resume", bool, "continue the sweep in the folder, or extend it")
+    flags.flag("--lease", float, "seconds of silence after which a run is hung (default 600)", metavar="SECONDS")
+    flags.add_argument(
+        "--search", choices=("optuna",), metavar="STR", help="optuna: look for the best values in the grid's ranges"
+    )
+    flags.flag("--trials", int, "of a search (default 32)")
+    flags.flag("--search-seed", int, "of a search (default 0)")
+    flags.flag("--tensorboard", bool, "also write TensorBoard files of every run")
+    return flags
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Start or resume a sweep, or look at one."""
+    if arguments and arguments[0] in LOOKS:
+        return LOOKS[arguments[0]][1](arguments[1:])
+    if len(arguments) > 1 and "-" not in (arguments[0][:1], arguments[1][:1]) and not Path(arguments[0]).exists():
+        raise unknown("part of sweep", arguments[0], LOOKS)
+    given = parse(parser(), arguments)
 
     crew = Crew(given.workers, given.engine, given.address, given.lease)
     engine_class(crew)
-    if given.engine == "ray" and IMPORTED:
+    engine = ENGINES[given.engine]
+    if engine.cluster and IMPORTED:
         raise BadInput("--import is for workers on this machine, a cluster does not have the file: leave --engine out")
-    if given.address is not None and given.engine != "ray":
+    if given.address is not None and not engine.cluster:
         raise BadInput("--address is a Ray cluster's: add --engine ray, or leave it out")
     for name, least in (("workers", 0), ("trials", 1), ("search_seed", 0)):
         if getattr(given, name) is not None:
@@ -67,16 +88,14 @@ def run(arguments: Sequence[str]) -> int:
             raise BadInput(f"--{name.replace('_', '-')} is a search's: add --search optuna, or leave it out")
     if given.lease is not None and not 1 <= given.lease < 1e9:
         raise BadInput(f"lease is {given.lease}: give a number of seconds, 1 or more")
-    if given.search not in (None, "optuna"):
-        raise BadInput(f"search is {given.search!r}: the only one is optuna")
-    wanted = {"tensorboard": given.tensorboard, "search": given.search is not None, "ray": given.engine == "ray"}
+    wanted = {"tensorboard": given.tensorboard, "search": given.search is not None, engine.extra: engine.extra}
     require(*(extra for extra, asked in wanted.items() if asked))
-    grid, text = read_grid(given.file)
+    grid = read_grid(given.file)
     folder = given.out or Path("sweeps") / given.file.stem
     try:
         if given.search is not None:
-            return _search(given, folder, grid, text, crew)
-        results = run_sweep(folder, grid, text, crew, resume=given.resume)
+            return _search(given, folder, grid, crew)
+        results = run_sweep(folder, grid, crew, resume=given.resume)
     except KeyboardInterrupt:
         print(
             f"multiadvisor sweep: interrupted; finished runs are in {folder}, continue with --resume", file=sys.stderr
@@ -97,19 +116,13 @@ def _tensorboard(given: argparse.Namespace, folder: Path) -> str:
     """Write the files if asked to; what to say of it."""
     if not given.tensorboard:
         return ""
-    from multiadvisor.runs.grid_sweep import finished
-    from multiadvisor.runs.tensorboard import write_tensorboard
 
     write_tensorboard(folder, finished(folder))
     return f"; TensorBoard files in {folder / 'tensorboard'}"
 
 
-def _search(given: argparse.Namespace, folder: Path, grid: Any, text: str, crew: Any) -> int:
-    from multiadvisor.runs.search import search
-
-    found = search(
-        folder, grid, text, crew, trials=given.trials or 32, seed=given.search_seed or 0, resume=given.resume
-    )
+def _search(given: argparse.Namespace, folder: Path, grid: Any, crew: Any) -> int:
+    found = search(folder, grid, crew, trials=given.trials or 32, seed=given.search_seed or 0, resume=given.resume)
     names = [name for name in found["trials"][0] if name not in ("trial", "score")]
     ranked = sorted(found["trials"], key=lambda row: -1e300 if row["score"] is None else row["score"], reverse=True)
     body = [[str(row["trial"]), *(f"{v:.4g}" if isinstance(v, float) else str(v) for v in map(row.get, names)),
@@ -135,15 +148,18 @@ def _table(rows: list[dict[str, Any]]) -> str:
     return table([*labels, "seeds", "score", "95% interval", "length", "terminated", *metrics], body)
 
 
-def _parse_look(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="a sweep's folder")
-    return parse(parser, arguments)
+def _of_a_folder(flags: Parser) -> Parser:
+    flags.add_argument("folder", type=Path, metavar="FOLDER", help="a sweep's folder")
+    return flags
+
+
+def _status_parser() -> Parser:
+    flags = Parser("sweep status", "How far a sweep is, while it runs or afterwards.", "multiadvisor sweep status s")
+    return _of_a_folder(flags)
 
 
 def _status(arguments: Sequence[str]) -> int:
-    parser = Parser("sweep status", "How far a sweep is, while it runs or afterwards.", "multiadvisor sweep status s")
-    given = _parse_look(parser, arguments)
-    from multiadvisor.runs.grid_sweep import status
+    given = parse(_status_parser(), arguments)
 
     found = status(given.folder)
     states = ", ".join(f"{found[state]} {state}" for state in ("done", "running", "waiting", "failed"))
@@ -165,22 +181,24 @@ def _status(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _results(arguments: Sequence[str]) -> int:
-    parser = Parser(
+def _results_parser() -> Parser:
+    flags = Parser(
         "sweep results",
         "What came out so far. The table and JSON have one row for each combination, over its seeds (means of the\n"
         "last 10 evaluations, 95% bootstrap interval); JSON has every run too. CSV and Parquet have one row for each\n"
         "evaluation of each run.",
         "multiadvisor sweep results sweeps/first --format parquet --out curves.parquet",
     )
-    parser.add_argument(
+    flags.add_argument(
         "--format", default="table", choices=FORMATS, metavar="STR", help="table (default), json, csv or parquet"
     )
-    parser.flag("--json", bool, "the same as --format json")
-    parser.flag("--out", Path, "output file; required for parquet")
-    given = _parse_look(parser, arguments)
-    from multiadvisor.runs.grid_sweep import finished, summary, tidy
-    from multiadvisor.storage.files import check_writable, write_atomically
+    flags.flag("--json", bool, "the same as --format json")
+    flags.flag("--out", Path, "output file; required for parquet")
+    return _of_a_folder(flags)
+
+
+def _results(arguments: Sequence[str]) -> int:
+    given = parse(_results_parser(), arguments)
 
     form = "json" if given.json else given.format
     if form == "parquet" and given.out is None:
@@ -215,11 +233,9 @@ def _results(arguments: Sequence[str]) -> int:
 
 
 def _parquet(columns: dict[str, list[Any]]) -> bytes:
-    try:
+    with needed("parquet"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise lacking("parquet", error) from None
     mixed = {name: len({type(value) for value in column if value is not None}) > 1 for name, column in columns.items()}
     plain = {
         name: [None if value is None else str(value) for value in column] if mixed[name] else column
@@ -230,24 +246,20 @@ def _parquet(columns: dict[str, list[Any]]) -> bytes:
     return content.getvalue()
 
 
-def _plot(arguments: Sequence[str]) -> int:
-    parser = Parser(
+def _plot_parser() -> Parser:
+    flags = Parser(
         "sweep plot",
         "Learning curves: the mean over seeds with a 95% bootstrap band, one curve for each combination. PNG and SVG.",
         "multiadvisor sweep plot sweeps/first --out curves.png",
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file, as .png and .svg")
-    parser.add_argument(
-        "--figure",
-        default="score",
-        metavar="STR",
-        help="score (default), length, terminated, or one of the task's metrics",
-    )
-    given = _parse_look(parser, arguments)
+    flags.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file, as .png and .svg")
+    flags.flag("--figure", str, "score, length, terminated, or one of the task's metrics", "score")
+    return _of_a_folder(flags)
+
+
+def _plot(arguments: Sequence[str]) -> int:
+    given = parse(_plot_parser(), arguments)
     require("plots")
-    from multiadvisor.errors import unknown
-    from multiadvisor.runs.grid_sweep import figure_of, finished, groups, metrics_of, read_frozen
-    from multiadvisor.runs.logs import MEASURES
     from multiadvisor.viz import plots
 
     plots.check_place(given.out)
@@ -265,3 +277,7 @@ def _plot(arguments: Sequence[str]) -> int:
     path = plots.save(plots.one_axis(plots.sweep_curves, curves, given.figure, title), given.out)
     show({"figure": str(path), "curves": list(curves)}, given.json, str(path))
     return 0
+
+
+LOOKS = {"status": (_status_parser, _status), "results": (_results_parser, _results), "plot": (_plot_parser, _plot)}
+"""Looking at a sweep: the flags of each, and what it does."""

@@ -6,23 +6,25 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from multiadvisor.commands.parsing import ENVIRONMENT_FLAGS, Parser, option_help, parse, show
+from multiadvisor.commands.parsing import ENVIRONMENT_FLAGS, Parser, parse, show
+from multiadvisor.envs.registry import TASKS, options_of
+
+
+def parser() -> Parser:
+    """The flags."""
+    return Parser("tasks", "List the built-in tasks and their options.", "multiadvisor tasks")
 
 
 def run(arguments: Sequence[str]) -> int:
     """List the built-in tasks."""
-    parser = Parser("tasks", "List the built-in tasks and their options.", "multiadvisor tasks")
-    given = parse(parser, arguments)
-    from multiadvisor.envs.registry import TASKS
+    given = parse(parser(), arguments)
 
     listing: dict[str, Any] = {}
     lines: list[str] = []
     for name, build in TASKS.items():
         title = (inspect.getdoc(build) or "").splitlines()[0]
-        texts = option_help(build)
         options = {
-            option: {"default": parameter.default, "help": texts.get(option, "")}
-            for option, parameter in inspect.signature(build).parameters.items()
+            option.name: {"default": option.default, "help": option.help} for option in options_of(build).values()
         }
         listing[name] = {"about": title, "options": options}
         lines.append(f"{name}\n    {title}")

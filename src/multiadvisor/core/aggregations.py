@@ -148,21 +148,20 @@ def fill_sum(table: Any, rows: Any, weights: Any, m: int, parameter: float, pref
 def fill_max(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
     """The largest, column by column; four at a time."""
     actions = table.shape[1]
-    heard = 0  # the first that speaks
-    while heard < m and weights[heard] == 0.0:
-        heard += 1
-    if heard == m:
-        for action in range(actions):
-            preferences[action] = 0.0
+    first = 0  # that advises
+    while first < m and weights[first] == 0.0:
+        first += 1
+    if first == m:
+        preferences[:] = 0.0
         return
     silent = False
     for i in range(m):
         silent |= weights[i] == 0.0
-    first, loud = np.uintp(rows[heard]), weights[heard]
+    start, loud = np.uintp(rows[first]), weights[first]
     action = 0
     while not silent and action + 4 <= actions:  # nobody is left out, so that nothing has to be asked on the way
-        b0, b1 = loud * table[first, action], loud * table[first, action + 1]
-        b2, b3 = loud * table[first, action + 2], loud * table[first, action + 3]
+        b0, b1 = loud * table[start, action], loud * table[start, action + 1]
+        b2, b3 = loud * table[start, action + 2], loud * table[start, action + 3]
         for i in range(m):
             row, w = np.uintp(rows[i]), weights[i]
             q0, q1 = w * table[row, action], w * table[row, action + 1]
@@ -175,8 +174,8 @@ def fill_max(table: Any, rows: Any, weights: Any, m: int, parameter: float, pref
         preferences[action + 2], preferences[action + 3] = b2, b3
         action += 4
     while action < actions:
-        best = loud * table[first, action]
-        for i in range(heard + 1, m):
+        best = loud * table[start, action]
+        for i in range(first + 1, m):
             if weights[i] != 0.0:
                 q = weights[i] * table[np.uintp(rows[i]), action]
                 best = q if q > best else best
@@ -223,8 +222,7 @@ def fill_p_norm(table: Any, rows: Any, weights: Any, m: int, parameter: float, p
 def fill_majority(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
     """Votes; who has several best actions splits its vote."""
     actions = table.shape[1]
-    for action in range(actions):
-        preferences[action] = 0.0
+    preferences[:] = 0.0
     for i in range(m):
         row = np.uintp(rows[i])
         best, ties = table[row, 0], 0
@@ -238,25 +236,11 @@ def fill_majority(table: Any, rows: Any, weights: Any, m: int, parameter: float,
 
 
 def fill_ranks(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
-    """Each pair of actions once for each advisor: half a point each where they are equal."""
+    """A point for each action that is worse, half a point for one that is equal."""
     actions = table.shape[1]
-    for action in range(actions):
-        preferences[action] = 0.0
+    preferences[:] = 0.0
     for i in range(m):
         row, w = np.uintp(rows[i]), weights[i]
-        if actions == 4:  # a grid's, each pair once
-            q0, q1, q2, q3 = table[row, 0], table[row, 1], table[row, 2], table[row, 3]
-            p01 = 0.5 + (0.5 if q0 > q1 else 0.0) - (0.5 if q0 < q1 else 0.0)
-            p02 = 0.5 + (0.5 if q0 > q2 else 0.0) - (0.5 if q0 < q2 else 0.0)
-            p03 = 0.5 + (0.5 if q0 > q3 else 0.0) - (0.5 if q0 < q3 else 0.0)
-            p12 = 0.5 + (0.5 if q1 > q2 else 0.0) - (0.5 if q1 < q2 else 0.0)
-            p13 = 0.5 + (0.5 if q1 > q3 else 0.0) - (0.5 if q1 < q3 else 0.0)
-            p23 = 0.5 + (0.5 if q2 > q3 else 0.0) - (0.5 if q2 < q3 else 0.0)
-            preferences[0] += w * (1.0 + p01 + p02 + p03)
-            preferences[1] += w * (2.0 - p01 + p12 + p13)
-            preferences[2] += w * (3.0 - p02 - p12 + p23)
-            preferences[3] += w * (4.0 - p03 - p13 - p23)
-            continue
         for action in range(actions):
             points = 0.5  # against itself
             for other in range(actions):
@@ -265,36 +249,25 @@ def fill_ranks(table: Any, rows: Any, weights: Any, m: int, parameter: float, pr
             preferences[action] += w * points
 
 
-def fill_boltzmann_product(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
-    """Logarithms of the advisors' own Boltzmann policies, added."""
-    actions = table.shape[1]
-    for action in range(actions):
-        preferences[action] = 0.0
-    for i in range(m):
-        row = np.uintp(rows[i])
-        best, total = table[row, 0], 0.0
-        for action in range(1, actions):
-            best = table[row, action] if table[row, action] > best else best
-        for action in range(actions):
-            total += np.exp((table[row, action] - best) / parameter)
-        for action in range(actions):
-            preferences[action] += weights[i] * ((table[row, action] - best) / parameter - np.log(total))
+def boltzmann_twin(product: bool) -> Callable[..., None]:
+    """The advisors' own Boltzmann policies, added, or of a product their logarithms."""
 
+    def fill(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
+        actions = table.shape[1]
+        preferences[:] = 0.0
+        for i in range(m):
+            row = np.uintp(rows[i])
+            best, total = table[row, 0], 0.0
+            for action in range(1, actions):
+                best = table[row, action] if table[row, action] > best else best
+            for action in range(actions):
+                total += math.exp((table[row, action] - best) / parameter)
+            for action in range(actions):
+                scaled = (table[row, action] - best) / parameter
+                share = scaled - math.log(total) if product else math.exp(scaled) / total
+                preferences[action] += weights[i] * share
 
-def fill_boltzmann_sum(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
-    """The advisors' own Boltzmann policies, added."""
-    actions = table.shape[1]
-    for action in range(actions):
-        preferences[action] = 0.0
-    for i in range(m):
-        row = np.uintp(rows[i])
-        best, total = table[row, 0], 0.0
-        for action in range(1, actions):
-            best = table[row, action] if table[row, action] > best else best
-        for action in range(actions):
-            total += np.exp((table[row, action] - best) / parameter)
-        for action in range(actions):
-            preferences[action] += weights[i] * (np.exp((table[row, action] - best) / parameter) / total)
+    return fill
 
 
 def fill_normalised(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
@@ -313,8 +286,7 @@ def fill_normalised(table: Any, rows: Any, weights: Any, m: int, parameter: floa
 
 def fill_nothing(table: Any, rows: Any, weights: Any, m: int, parameter: float, preferences: Any) -> None:
     """Of what is learned beside the advisors' tables the advice alone says nothing."""
-    for action in range(table.shape[1]):
-        preferences[action] = 0.0
+    preferences[:] = 0.0
 
 
 @register_aggregation("sum", compiled=fill_sum, additive=True)
@@ -332,8 +304,8 @@ def weighted_sum(advice: Array, weights: Array, parameter: float = 0.0) -> Array
 def maximum(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     """The strongest wish, max_j w_j Q_j(x_j, a): no attractors at any gamma where rewards are at least 0."""
     xp = advice.__array_namespace__()
-    heard = xp.where(weights[..., None] != 0, weights[..., None] * advice, -math.inf)
-    best = heard.max(axis=-2, initial=-math.inf)
+    wished = xp.where(weights[..., None] != 0, weights[..., None] * advice, -math.inf)
+    best = wished.max(axis=-2, initial=-math.inf)
     return xp.where(best == -math.inf, 0.0, best)
 
 
@@ -376,8 +348,9 @@ def ranks(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
 
 
 @register_aggregation(
-    "boltzmann_product", compiled=fill_boltzmann_product, takes="temperature", parameter=1.0, least=1e-6, additive=True
-)
+    "boltzmann_product", compiled=boltzmann_twin(product=True), takes="temperature", parameter=1.0, least=1e-6,
+    additive=True,
+)  # fmt: skip
 def boltzmann_product(advice: Array, weights: Array, parameter: float = 1.0) -> Array:
     """The logarithm of the product of the advisors' Boltzmann policies, each to the power w_j."""
     xp = advice.__array_namespace__()
@@ -387,8 +360,9 @@ def boltzmann_product(advice: Array, weights: Array, parameter: float = 1.0) -> 
 
 
 @register_aggregation(
-    "boltzmann_sum", compiled=fill_boltzmann_sum, takes="temperature", parameter=1.0, least=1e-6, additive=True
-)
+    "boltzmann_sum", compiled=boltzmann_twin(product=False), takes="temperature", parameter=1.0, least=1e-6,
+    additive=True,
+)  # fmt: skip
 def boltzmann_sum(advice: Array, weights: Array, parameter: float = 1.0) -> Array:
     """The sum of the advisors' Boltzmann policies, each times w_j."""
     xp = advice.__array_namespace__()

@@ -1,4 +1,4 @@
-"""Who plans how, and who is heard how: a run's settings spread over the advisors of its task.
+"""Who plans how, and who is aggregated how: a run's settings spread over the advisors of its task.
 
 A setting is one value for everybody (`empathic`), or names of advisors or groups with values of their own
 (`fruits=egocentric,ghosts=empathic`; a plain value among them is for all the others).
@@ -40,9 +40,7 @@ def by_name(what: str, text: Any) -> dict[str, str]:
                 f"{what} is {short(text)!r}: write a value, or name=value for each advisor or group, with commas"
             )
         if name in values:
-            raise BadInput(
-                f"{what} {short(text)!r} names {repr(short(name)) if name else 'a value for all'} twice: keep one"
-            )
+            raise BadInput(f"{what} {short(text)!r} names {repr(short(name)) if name else 'all'} twice: keep one")
         values[name] = value
     return values
 
@@ -102,7 +100,7 @@ class Team(NamedTuple):
 
 
 class Aggregator(NamedTuple):
-    """How the aggregator hears a committee: a part of the advisors for each aggregation, which are then added."""
+    """How the aggregator combines the advisors: a part of the advisors for each aggregation, which are then added."""
 
     parts: tuple[tuple[Aggregation, float], ...]
     """[G] aggregations with their parameters."""
@@ -116,9 +114,9 @@ class Aggregator(NamedTuple):
 
     @property
     def wishing(self) -> np.ndarray:
-        """[n] bool: who is heard by an aggregation that is meant for wishes."""
-        heard: np.ndarray = np.array([aggregation.wishes for aggregation, _ in self.parts])[self.of]
-        return heard
+        """[n] bool: who belongs to an aggregation that is meant for wishes."""
+        found: np.ndarray = np.array([aggregation.wishes for aggregation, _ in self.parts])[self.of]
+        return found
 
     def prefer(self, advice: Any, weights: Any, advisors: np.ndarray | None = None) -> Any:
         """Preferences [..., A] for advice [..., m, A] and weights [..., m] of these advisors [m], or of all [n]."""
@@ -169,7 +167,7 @@ def plannings_of(task: Task | Team, planning: str) -> tuple[Planning, ...]:
 
 
 def aggregator_of(task: Task | Team, aggregation: str, learned: tuple[str, ...] = ()) -> Aggregator:
-    """How the aggregator hears each advisor: as the settings name it, as its advisor has it, as they say for all.
+    """How the aggregator combines the advisors: as the settings name it, as its advisor has it, as they say for all.
 
     What the aggregator itself has to learn for is refused, unless the caller has `learned` it.
     """
@@ -189,7 +187,7 @@ def aggregator_of(task: Task | Team, aggregation: str, learned: tuple[str, ...] 
         if list(values) != [""]:
             raise BadInput(f"the aggregation {of_all[0]!r} is of all advisors: give it alone, for everybody")
         names = ["sum"] * len(names)
-    # a group of its own is heard by itself: two groups with max are two maxima; whoever is summed is one sum
+    # a group of its own is a part by itself: two groups with max are two maxima; whoever is summed is one sum
     keys = [
         (name, advisor.group if name != "sum" and (advisor.group in values or advisor.name in values) else "")
         for name, advisor in zip(names, task.advisors, strict=True)

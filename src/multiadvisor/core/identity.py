@@ -12,6 +12,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from gymnasium import spaces
 
 from multiadvisor.errors import short
 
@@ -73,8 +74,6 @@ def space_data(space: Any) -> Any:
     >>> space_data(Discrete(3, start=-1)), space_data(Box(0, np.inf, (2,)))["high"]
     ({'kind': 'Discrete', 'n': 3, 'start': -1}, 'inf')
     """
-    from gymnasium import spaces
-
     kind: dict[str, Any] = {"kind": type(space).__name__}
     if isinstance(space, spaces.Discrete):
         return {**kind, "n": int(space.n), "start": int(space.start)}
@@ -188,16 +187,16 @@ def difference(saved: Any, given: Any, where: str = "") -> str:
         pairs = [(f"{where} {k}", *pair) for k, pair in enumerate(zip(saved, given, strict=True))]
     for place, was, now in pairs:
         if _ABSENT in (was, now):
-            return _told(place, was, now)
-        if told := difference(was, now, place):
-            return told
-    return _told(where, saved, given)
+            return _change(place, was, now)
+        if found := difference(was, now, place):
+            return found
+    return _change(where, saved, given)
 
 
 _ABSENT = object()
 
 
-def _told(where: str, saved: Any, given: Any) -> str:
+def _change(where: str, saved: Any, given: Any) -> str:
     shown = ["not given" if value is _ABSENT else short(repr(value), 40) for value in (saved, given)]
     return f"{short(where, 120)} was {shown[0]}, and is {shown[1]}"
 
@@ -215,11 +214,11 @@ def other_task(saved: dict[str, Any], task: Task, reweighted: bool) -> str:
     """In what a task differs from what `Task.as_data` gave, in words; empty where it is the same, or `reweighted`."""
     if not reweighted and not same(saved["identity"], task.identity):
         return difference(saved["options"], task.options) or difference(saved["identity"], task.identity)
-    return difference(_told_of(saved), _told_of(task.as_data()))
+    return difference(_own_data(saved), _own_data(task.as_data()))
 
 
-def _told_of(saved: dict[str, Any]) -> dict[str, Any]:
+def _own_data(saved: dict[str, Any]) -> dict[str, Any]:
     """What is not in the identity; options only of who is made by hand, as others may say the same in other words."""
-    told = {name: saved[name] for name in ("name", "maker", "by_hand")}
+    found = {name: saved[name] for name in ("name", "maker", "by_hand")}
     own = {} if saved["maker"] else saved["options"]
-    return {**told, "options": {k: v for k, v in own.items() if k not in ("weights", "gammas", "alphas")}}
+    return {**found, "options": {k: v for k, v in own.items() if k not in ("weights", "gammas", "alphas")}}

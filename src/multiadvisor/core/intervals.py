@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 Statistic = Callable[..., np.ndarray]
 """A statistic along an axis: `statistic(values, axis=-1)`."""
 _BLOCK = 100  # resamples drawn at a time: enough for NumPy, little memory
+_ENDS = ((1 - 0.95) / 2, (1 + 0.95) / 2)
 
 
 def interquartile_mean(values: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -28,20 +30,18 @@ def interquartile_mean(values: np.ndarray, axis: int = -1) -> np.ndarray:
     return found
 
 
-def interval(
-    values: np.ndarray, level: float = 0.95, resamples: int = 2000, statistic: Statistic = np.mean
-) -> tuple[float, float]:
-    """A percentile bootstrap interval of the mean, or of another statistic.
+def interval(values: np.ndarray, resamples: int = 2000, statistic: Statistic = np.mean) -> tuple[Any, Any]:
+    """A percentile bootstrap interval of the mean, or of another statistic, at 95%.
 
-    >>> interval(np.array([1.0, 1.0, 1.0]))
-    (1.0, 1.0)
+    Of a table, one of every row, from the same resamples: two lists.
+
+    >>> interval(np.array([1.0, 1.0, 1.0])), interval(np.array([[1.0, 1.0], [0.0, 0.0]]))
+    ((1.0, 1.0), ([1.0, 0.0], [1.0, 0.0]))
     """
-    return stratified([values], level, resamples, statistic)
+    return stratified([values], resamples, statistic)
 
 
-def stratified(
-    strata: Sequence[np.ndarray], level: float = 0.95, resamples: int = 2000, statistic: Statistic = np.mean
-) -> tuple[float, float]:
+def stratified(strata: Sequence[np.ndarray], resamples: int = 2000, statistic: Statistic = np.mean) -> tuple[Any, Any]:
     """The interval of a statistic of the strata's mean, each stratum resampled by itself.
 
     Runs of different settings are no sample of one population: seeds are drawn again within each setting, and the
@@ -51,17 +51,18 @@ def stratified(
     (0.5, 0.5)
     """
     groups = [np.asarray(group, float) for group in strata]
-    if any(len(group) < 2 for group in groups):
-        middle = float(np.mean([statistic(group, axis=-1) for group in groups]))
+    if any(group.shape[-1] < 2 for group in groups):
+        middle = np.mean([statistic(group, axis=-1) for group in groups], axis=0).tolist()
         return middle, middle
     generator = np.random.default_rng(0)
-    drawn = np.concatenate([
-        np.mean([statistic(group[generator.integers(len(group), size=(_BLOCK, len(group)))], axis=-1)
-                 for group in groups], axis=0)
-        for _ in range(max(resamples // _BLOCK, 1))
-    ])  # fmt: skip
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+
+    def drawn(group: np.ndarray) -> np.ndarray:
+        n = group.shape[-1]
+        return statistic(group.take(generator.integers(n, size=(_BLOCK, n)), axis=-1), axis=-1)  # [..., _BLOCK]
+
+    blocks = [np.mean([drawn(group) for group in groups], axis=0) for _ in range(max(resamples // _BLOCK, 1))]
+    low, high = np.quantile(np.concatenate(blocks, axis=-1), _ENDS, axis=-1).tolist()
+    return low, high
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -29,9 +31,10 @@ EXTRAS = {
     "mo": Extra("environments of MO-Gymnasium need", ("mo_gymnasium", "Box2D")),
     "mujoco": Extra("MuJoCo's environments need", ("mujoco",)),
     "atari": Extra("Atari games need", ("ale_py",)),
-    "deep": Extra("networks need", ("jax", "equinox", "optax")),
+    "deep": Extra("networks need", ("jax", "optax")),
     "explorer": Extra("the explorer needs", ("starlette", "uvicorn", "websockets", "PIL")),
     "ray": Extra("the engine ray needs", ("ray",)),
+    "gpu": Extra("the engine gpu needs", ("numba_cuda",)),
     "search": Extra("a search needs", ("optuna",)),
     "tensorboard": Extra("TensorBoard files need", ("tensorboardX",)),
     "parquet": Extra("Parquet needs", ("pyarrow",)),
@@ -45,14 +48,7 @@ def missing(extra: str) -> list[str]:
     >>> missing("plots") in ([], ["matplotlib"])
     True
     """
-    return [name for name in EXTRAS[extra].modules if not _found(name)]
-
-
-def _found(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except (ImportError, ValueError):
-        return False
+    return [name for name in EXTRAS[extra].modules if find_spec(name) is None]
 
 
 def require(*extras: str) -> None:
@@ -60,6 +56,15 @@ def require(*extras: str) -> None:
     for extra in extras:
         if missing(extra):
             raise lacking(extra)
+
+
+@contextmanager
+def needed(extra: str) -> Iterator[None]:
+    """Around the import of an extra: where it cannot be imported, what to install."""
+    try:
+        yield
+    except ImportError as error:
+        raise lacking(extra, error) from None
 
 
 def lacking(extra: str, error: ImportError | None = None) -> BadInput:

@@ -11,8 +11,9 @@ import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from multiadvisor.errors import BadInput, told
+from multiadvisor.errors import BadInput, in_one_line, similar
 
 IMPORTED: list[str] = []
 """What was imported here, for worker processes to import it too."""
@@ -27,6 +28,19 @@ def import_own(name: str) -> ModuleType:
     if known not in IMPORTED:
         IMPORTED.append(known)
     return module
+
+
+def own_object(named: str, flag: str) -> Any:
+    """What FILE.py:NAME names in a file of the user's own, imported as he asks for it; `flag`: where he did."""
+    file, colon, name = named.rpartition(":")
+    if not colon or not file or not name:
+        raise BadInput(f"{flag} is {named!r}: write FILE.py:NAME")
+    module = import_own(file)
+    if not hasattr(module, name):
+        own = [one for one in vars(module) if not one.startswith("_")]
+        meant = "".join(f"did you mean {file}:{one}?" for one in similar(name, own)) or f"{flag} names something in it"
+        raise BadInput(f"{file!r} has no {name!r}: {meant}")
+    return getattr(module, name)
 
 
 def _from_path(name: str) -> ModuleType:
@@ -50,26 +64,17 @@ def _from_file(path: Path) -> ModuleType:
     name = path.stem
     if not name.isidentifier():
         raise BadInput(f"cannot import {str(path)!r}: a module's name has letters, digits and underscores only")
-    if (there := sys.modules.get(name)) is not None:
-        if _is(there, path):
-            return there
-        raise BadInput(f"cannot import {str(path)!r}: another module is called {name!r}, give the file another name")
     # numba finds compiled code again by the name of its module, which therefore has to be a module that can be found
     folder = str(path.parent)
     if folder not in sys.path:
         sys.path.append(folder)
     found = importlib.util.find_spec(name)
     if found is None or found.origin is None or Path(found.origin).resolve() != path:
-        raise BadInput(f"cannot import {str(path)!r}: Python finds another module {name!r} first, give it another name")
+        raise BadInput(f"cannot import {str(path)!r}: another module is called {name!r}, give the file another name")
     return _from_path(name)
-
-
-def _is(module: ModuleType, path: Path) -> bool:
-    origin = getattr(module, "__file__", None)
-    return origin is not None and Path(origin).resolve() == path
 
 
 def _broken(name: str, error: Exception) -> BadInput:
     places = [place for place in traceback.extract_tb(error.__traceback__) if "importlib" not in place.filename]
     where = f" ({Path(places[-1].filename).name}:{places[-1].lineno})" if places else ""
-    return BadInput(f"cannot import {name!r}: {told(error)}{where}")
+    return BadInput(f"cannot import {name!r}: {in_one_line(error)}{where}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
 _EVERY = 30.0  # seconds between two lines of a log
@@ -33,34 +32,41 @@ class Status:
             self._last = now
             print(f"{text} ({now - self._began:.0f} s)", file=sys.stderr, flush=True)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._terminal:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-class LearningBar:
-    """Steps done, speed, mean score of the latest episodes, time left; silent where stderr is no terminal."""
+class _Bar:
+    """A bar of rich, which takes a while to import: only where there is somebody to look at it."""
 
     def __init__(self, total: int, shown: bool | None = None, title: str = "learning") -> None:
         self.total, self.title = total, title
         self.shown = sys.stderr.isatty() if shown is None else shown
         self._progress: Any = None
 
+    def _begin(self, *texts: str, completed: int = 0, period: float = 30.0, **fields: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description}"), BarColumn(), *map(TextColumn, texts), TimeRemainingColumn(),
+            console=Console(stderr=True), transient=False, speed_estimate_period=period,
+        )  # fmt: skip
+        self._progress.start()
+        self._id = self._progress.add_task(self.title, total=self.total, completed=completed, **fields)
+
+    def __exit__(self, *error: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+class LearningBar(_Bar):
+    """Steps done, speed, mean score of the latest episodes, time left; silent where stderr is no terminal."""
+
     def __enter__(self) -> LearningBar:
         if self.shown:
-            # rich takes a while to import: only where there is somebody to look at it
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-            self._progress = Progress(
-                TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%"),
-                TextColumn("{task.fields[speed]}"), TextColumn("{task.fields[score]}"), TimeRemainingColumn(),
-                console=Console(stderr=True), transient=False,
-            )  # fmt: skip
-            self._progress.start()
-            self._id = self._progress.add_task(self.title, total=self.total, speed="", score="")
+            self._begin("{task.percentage:3.0f}%", "{task.fields[speed]}", "{task.fields[score]}", speed="", score="")
         return self
 
     def advance(self, steps: int, score: float | None = None) -> None:
@@ -74,12 +80,6 @@ class LearningBar:
             fields["score"] = f"score {score:.1f}"
         self._progress.update(self._id, **fields)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
 
 def _short(number: float) -> str:
     for size, letter in ((1e6, "M"), (1e3, "k")):
@@ -88,26 +88,18 @@ def _short(number: float) -> str:
     return f"{number:.0f}"
 
 
-class JobsBar:
+class JobsBar(_Bar):
     """Jobs done, running and failed, and the time left; where stderr is no terminal, the numbers now and then."""
 
     def __init__(self, total: int, done: int, shown: bool | None = None, title: str = "jobs") -> None:
-        self._total, self._done, self._failed, self._running, self._title = total, done, 0, 0, title
-        self._shown = sys.stderr.isatty() if shown is None else shown
-        self._lines = Status(terminal=False) if shown is None and not self._shown else None
-        self._progress: Any = None
+        super().__init__(total, shown, title)
+        self._done, self._failed, self._running = done, 0, 0
+        self._lines = Status(terminal=False) if shown is None and not self.shown else None
 
     def __enter__(self) -> JobsBar:
-        if self._shown and self._done < self._total:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            self._progress = Progress(
-                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[state]}"),
-                TimeRemainingColumn(), console=Console(stderr=True), transient=False, speed_estimate_period=600.0,
-            )  # fmt: skip
-            self._progress.start()
-            self._id = self._progress.add_task(self._title, total=self._total, completed=self._done, state="")
+        if self.shown and self._done < self.total:
+            counts = "{task.completed:.0f}/{task.total:.0f}"
+            self._begin(counts, "{task.fields[state]}", completed=self._done, period=600.0, state="")
         return self
 
     def done(self, count: int) -> None:
@@ -132,10 +124,4 @@ class JobsBar:
         if self._progress is not None:
             self._progress.update(self._id, advance=advance, state=state)
         elif self._lines is not None:
-            self._lines(f"{self._title}: {self._done} of {self._total} done" + (f", {state}" if state else ""))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+            self._lines(f"{self.title}: {self._done} of {self.total} done" + (f", {state}" if state else ""))

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 
 from multiadvisor.core.plannings import check_name
-from multiadvisor.errors import BadInput, unknown
+from multiadvisor.errors import BadInput
 
 Schedule = Callable[[float, float, float], float]
 SCHEDULES: dict[str, Schedule] = {}
@@ -59,13 +59,6 @@ def exponential(value: float, other: float, way: float) -> float:
     """By the same factor at every step."""
     found: float = value * (other / value) ** way
     return found
-
-
-def schedule_named(what: str, name: str) -> Schedule:
-    """The schedule of that name, or an error that lists them."""
-    if not isinstance(name, str) or name not in SCHEDULES:
-        raise unknown(what, name, SCHEDULES)
-    return SCHEDULES[name]
 
 
 def check_ends(what: str, name: str, **ends: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,17 @@ def hacked(series: Mapping[str, Diagnosis]) -> tuple[Finding, ...]:
     if best == len(names) - 1 or fell.low <= 0 or fell.value < FELL * abs(float(totals[best].mean())):
         return ()
     return tuple(_risen(series[names[best]], series[names[-1]], fell, (names[best], names[-1])))
+
+
+def told(series: Mapping[str, Diagnosis], found: Sequence[Finding]) -> str:
+    """What an episode pays in each, in all and by term, and what was found of the series."""
+    terms = next(iter(series.values())).terms
+    rows = [("checkpoint", "return", *(one.name for one in terms))]
+    for name, one in series.items():
+        rows.append((name, f"{_totals(one).mean():.1f}", *(f"{term.returned.value:.1f}" for term in one.terms)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join([*lines, *([f"- {one.sentence}" for one in found] or ["- no term rose while the whole fell"])])
 
 
 def _risen(before: Diagnosis, after: Diagnosis, fell: Estimate, between: tuple[str, str]) -> Iterator[Finding]:

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from multiadvisor.analysis.stuck import resting
 from multiadvisor.core.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.core.intervals import Estimate, estimate
 from multiadvisor.core.progress import LearningBar
-from multiadvisor.diagnosis.branches import Brancher, Branches, branch, horizon_of
+from multiadvisor.diagnosis.branches import DRAWS, Brancher, Branches, branch, horizon_of, lanes_for
+from multiadvisor.diagnosis.branches import agreement as halves_agree
 from multiadvisor.diagnosis.findings import Finding, findings, percent
-from multiadvisor.diagnosis.policies import as_policy, checked, tried
-from multiadvisor.diagnosis.sample import RewardTerms, Sample, Watch, gather
+from multiadvisor.diagnosis.idling import lingers, stuck
+from multiadvisor.diagnosis.playground import Playground, playground
+from multiadvisor.diagnosis.policies import Policy, tried
+from multiadvisor.diagnosis.processes import refusal
+from multiadvisor.diagnosis.sample import KEPT, Sample, Unfinished, Watch, gather
 from multiadvisor.diagnosis.simulator import Simulator, simulator_of
-from multiadvisor.diagnosis.term_values import Calibration, TermValues, calibrate, fit, numbers
+from multiadvisor.diagnosis.term_values import Calibration, Closing, TermValues, calibrate, fit, rows_of_numbers
 from multiadvisor.errors import BadInput
 from multiadvisor.settings import number_between, whole_number
-from multiadvisor.task import Advisor, Task
+from multiadvisor.task import Advisor
 
 AGREEMENT = 0.5
 """The correlation of two halves of the draws below which nothing is said from branches."""
-SHORT = 100
-"""Steps of a branch that values of the state close, where these are calibrated."""
+SHORT = 200
+"""Steps of a branch that values of the state close, where these are calibrated: their error counts as an effect, of 100
+steps so much that the push of a small term was too small."""
 DECISIVE = 5
 """As many steps are named in which most was at stake."""
+_SHOWN_STEPS = 2
 _SHOWN_PAIRS = 40  # terms up to which every pair is compared by branches
-_ASKED = 19  # observations of which the policy is asked twice: prime, so that no short cycle looks like a constant
-_CELLS = 10  # of each number of an observation: places, for finding out whether the policy is stuck
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,8 @@ class Evidence:
     reward: np.ndarray  # [T] the environment's own
     push: list[Estimate] | None  # [K]
     conflicts: dict[tuple[int, int], Estimate]
-    stuck: dict[str, Any] | None
+    stuck: dict[str, Any] | None = None
+    lingers: dict[str, Any] | None = None
 
     @property
     def sizes(self) -> np.ndarray:
@@ -68,6 +72,8 @@ class Term:
     """The return of an episode by this term, with its weight."""
     share: float
     """Of all that is paid and taken, step by step."""
+    value: float | None
+    """What is to come of it, discounted, on average over the states that were met; None where forecasts do not hold."""
     calibration: Calibration | None
     """How far values of this term forecast returns; None where they were not fitted."""
     push: Estimate | None
@@ -87,6 +93,12 @@ class DecisiveStep:
     episode: int
     step: int
     effects: dict[str, float]
+    picture: str = field(default="", repr=False)
+    """A data address, where it was drawn."""
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name} {effect:+.3g}" for name, effect in self.effects.items())
+        return f"episode {self.episode}, step {self.step} ({shown})"
 
 
 @dataclass(frozen=True)
@@ -111,40 +123,40 @@ class Diagnosis:
     decisive: tuple[DecisiveStep, ...]
     branches: int
     branch_length: int
-    method: str
-    """How states are gone back to, or why they cannot be."""
     notes: tuple[str, ...]
     """What was left out, and why."""
-    random_policy: bool
-    interrupted: bool
     sample: Sample = field(repr=False, compare=False)
     effects: Branches | None = field(repr=False, compare=False)
+    method: str = ""
+    """How states are gone back to, or why they cannot be."""
+    problem: str = ""
+    """What went wrong on the way, so that this is only what was gathered until then; empty if nothing did."""
+    random_policy: bool = False
+    interrupted: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Everything but the episodes and single branches, as plain data."""
-        return {
-            "environment": self.environment, "gamma": self.gamma, "steps": self.steps, "episodes": self.episodes,
-            "length": self.length, "branches": self.branches, "branch_length": self.branch_length,
-            "method": self.method, "random_policy": self.random_policy, "interrupted": self.interrupted,
-            "notes": list(self.notes),
-            "terms": [_term_data(one) for one in self.terms],
-            "findings": [vars(one) | {"terms": list(one.terms)} for one in self.findings],
-            "decisive": [vars(one) for one in self.decisive],
-        }  # fmt: skip
+        whole: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self) if one.compare}
+        return {name: _plain(value) for name, value in whole.items()}
 
     def __str__(self) -> str:
+        count = f"{self.episodes} episode{'s' * (self.episodes != 1)}"
         lines = [
-            f"{self.episodes} episodes of {self.length:.0f} steps; gamma {self.gamma:g}; {self.branches} branches",
-            _row("term", "return", "share", "forecast", "push", "with the rest"),
+            f"{count} of {self.length:.0f} steps; gamma {self.gamma:g}; {self.branches} branches",
+            _row("term", "return", "share", "value", "forecast", "push", "with the rest"),
             *(_term_row(one) for one in sorted(self.terms, key=lambda term: -term.share)),
+            *_halves(self.terms),
         ]
         lines += [f"- {one.sentence}" for one in self.findings] or ["- nothing stands out"]
+        if self.decisive:
+            lines.append(f"most was at stake in {'; '.join(map(str, self.decisive[:_SHOWN_STEPS]))}")
         lines += [f"({note})" for note in self.notes]
+        lines += [f"ended early: {self.problem}"] if self.problem else []
         return "\n".join(lines)
 
 
 def _row(*cells: str) -> str:
-    return "".join(f"{cell:<{width}}" for cell, width in zip(cells, (20, 28, 12, 10, 37, 24), strict=True)).rstrip()
+    return "".join(f"{cell:<{width}}" for cell, width in zip(cells, (20, 28, 12, 9, 10, 37, 24), strict=True)).rstrip()
 
 
 def _term_row(term: Term) -> str:
@@ -153,32 +165,47 @@ def _term_row(term: Term) -> str:
     forecast = "-" if known is None or not np.isfinite(known.correlation) else f"{known.correlation:.2f}"
     push = "-" if term.push is None else "{} [{}, {}]".format(*map(percent, (term.push.value, *term.push.interval)))
     rest = term.with_the_rest
+    value = "-" if term.value is None else f"{term.value:.3g}"
     beside = "-" if rest is None else f"{rest.value:+.2f} [{rest.low:+.2f}, {rest.high:+.2f}]"
     paid = f"{term.returned.value:.1f} [{low:.1f}, {high:.1f}]"
-    return _row(term.name, paid, percent(term.share), forecast, push, beside)
+    return _row(term.name, paid, percent(term.share), value, forecast, push, beside)
 
 
-def _term_data(term: Term) -> dict[str, Any]:
-    def plain(value: Any) -> Any:
-        if isinstance(value, Estimate | Calibration):
-            return {name: plain(part) for name, part in vars(value).items()}
-        return None if isinstance(value, float) and not np.isfinite(value) else value
+def _halves(terms: Sequence[Term]) -> list[str]:
+    """How far two halves of the branches agree: of the term of which they agree least."""
+    known = [one for one in terms if one.agreement is not None]
+    if not known:
+        return []
+    least = min(known, key=lambda one: one.agreement or 0.0)
+    ranks = "" if least.rank_agreement is None else f" (ranks {least.rank_agreement:.2f})"
+    rest = ", and more on the others" if len(known) > 1 else ""
+    return [f"two halves of the branches agree at {least.agreement:.2f}{ranks} on {least.name}{rest}"]
 
-    return {name: plain(value) for name, value in vars(term).items()}
+
+def _plain(value: Any) -> Any:
+    """As plain data; None for a number that is none."""
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, Finding):
+        return value.as_dict()
+    if isinstance(value, Term | DecisiveStep | Estimate | Calibration):
+        return {name: _plain(part) for name, part in vars(value).items()}
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 # ---- making one ------------------------------------------------------------------------------------------------------
 def diagnose(
     env: Any, policy: Any, advisors: str | Sequence[Advisor] | None = None, *, gamma: float = 0.99,
-    steps: int = 20_000, branches: int = 200, seed: int = 0, progress: bool | None = None,
+    steps: int = 20_000, branches: int = 200, seed: int = 0, workers: int = 1, progress: bool | None = None,
 ) -> Diagnosis:  # fmt: skip
     """What each term of a reward does to a policy: yours, of this package, of Stable-Baselines3 or SBX.
 
     `env` is a Gymnasium or MO-Gymnasium environment, its id, or a Task made of one; `policy` a function of the
     observation, a model with `predict`, or a MultiAdvisor. `advisors` are the terms: "info:reward_*" for those that a
     step's info has, or a list of `Advisor`; by default the components of a vector reward. The policy plays `steps`
-    steps; from `branches` of the states that it met, other actions are tried. Ctrl-C keeps what is there. The same
-    seed gives the same report.
+    steps; from `branches` of the states that it met, other actions are tried, in `workers` processes. Ctrl-C keeps
+    what is there. The same seed gives the same report. Where the policy or a term fails on the way, the error is an
+    `Unfinished`, whose `gathered` is the diagnosis of what there was until then.
 
     >>> import multiadvisor as mad
     >>> cost = mad.Advisor("torque", reward=lambda t: -float(t.action[0]) ** 2)
@@ -188,85 +215,80 @@ def diagnose(
     """
     gamma, steps = number_between("gamma", gamma, 0.0, 1.0), whole_number("steps", steps, 1)
     branches, seed = whole_number("branches", branches), whole_number("seed", seed)
-    task = env if isinstance(env, Task) else Task.from_gymnasium(env, advisors=advisors)
-    if task.adapter is None:
-        raise BadInput(
-            f"{task.name!r} is a compiled world: give its Gymnasium environment, such as multiadvisor/PacBoy-v0"
-        )
-    terms, env = RewardTerms(task.advisors), task.adapter.env
-    act = checked(as_policy(policy), env.action_space)
+    workers = whole_number("workers", workers, 1)
+    place = playground(env, advisors)
+    asked = place.policy(policy)
     found: list[Diagnosis] = []
-    with suppress(KeyboardInterrupt), deferred_interrupt() as stop:
-        found.append(_diagnosed(task.name, env, act, terms, gamma, steps, branches, seed, progress, stop))
+    with suppress(KeyboardInterrupt), deferred_interrupt() as stop, place.held():
+        found.append(_diagnosed(place, asked, gamma, steps, branches, seed, workers, progress, stop))
     if not found:
         raise AtOnce
+    if found[0].problem:
+        raise Unfinished(found[0].problem, found[0])
     return found[0]
 
 
 def _diagnosed(
-    name: str, env: Any, act: Callable[[Any], Any], terms: RewardTerms, gamma: float, steps: int, count: int, seed: int,
+    place: Playground, policy: Policy, gamma: float, steps: int, count: int, seed: int, workers: int,
     progress: bool | None, stop: Any,
 ) -> Diagnosis:  # fmt: skip
-    simulator, method = simulator_of(env, act, seed)
+    problem, effects = "", None
+    simulator, method = simulator_of(place.env, policy.act, seed)
     with LearningBar(steps, progress, "playing") as bar:
-        watch = Watch(lambda done: bar.advance(done, None), lambda: stop.requested)
-        sample = gather(simulator or Simulator(env), act, terms, steps, seed, watch)
+        watch = Watch(bar.advance, lambda: stop.requested)
+        try:
+            sample = gather(simulator or Simulator(place.env), policy.act, place.terms, steps, seed, watch)
+        except Unfinished as error:
+            sample, problem = error.gathered, str(error)
+    rows = rows_of_numbers(sample)
+    values = None if rows is None else fit(rows, sample.episodes, gamma, seed)
+    calibrations = None if rows is None else calibrate(sample, rows, gamma, seed)
+    if not problem and not stop.requested:
+        try:
+            policy = tried(policy, sample.episodes[0].observations[:KEPT], seed)
+            if simulator is not None and count:
+                horizon = horizon_of(gamma, max(len(one.actions) for one in sample.episodes))
+                close = _closing(values, calibrations, sample.space)
+                length = horizon if close is None else min(horizon, SHORT)
+                lanes = lanes_for(policy, simulator, seed, 2 * DRAWS)
+                brancher = Brancher(lanes, policy, place.terms, gamma, length, close)
+                with LearningBar(count, progress, "branching") as bar:
+                    watch = Watch(bar.advance, lambda: stop.requested)
+                    effects = branch(brancher, sample, count, seed, watch, 1 if refusal() else workers)
+        except Unfinished as error:
+            effects, problem = error.gathered, str(error)
+        except BadInput as error:
+            problem = str(error)
     notes = [] if simulator is not None else [method]
-    policy = tried(act, sample.episodes[0].observations[:_ASKED], seed)
-    observed = [numbers(one.observations, env.observation_space) for one in sample.episodes]
-    values, calibrations = _values(sample, observed, gamma, seed)
+    notes += [f"one process only: {refusal()}"] if workers > 1 and refusal() else []
     if calibrations is not None and not any(one.steps for one in calibrations):
         notes.append(f"no episode is long enough to know its returns at gamma {gamma:g}: values are not calibrated")
     if values is None:
-        notes.append("observations are not numbers, or there is one episode only: no values were fitted")
-    effects = None
-    if simulator is not None and count and not stop.requested:
-        close = _closing(values, calibrations, env.observation_space)
-        longest = max(len(one.actions) for one in sample.episodes)
-        horizon = min(horizon_of(gamma, longest), SHORT if close is not None else longest)
-        brancher = Brancher(simulator, policy, terms, gamma, horizon, close)
-        with LearningBar(count, progress, "branching") as bar:
-            watch = Watch(lambda done: bar.advance(done, None), lambda: stop.requested)
-            effects = branch(brancher, sample, count, seed, watch)
-    return _report(name, gamma, sample, calibrations, effects, method, notes, policy.random, bool(stop.requested))
+        reason = "there is one episode only" if len(sample.episodes) == 1 else "observations are not numbers"
+        notes.append(f"{reason}: no values were fitted")
+    return report(
+        place.task.name, gamma, sample, values, calibrations, effects, method=method, notes=notes,
+        random_policy=policy.random, interrupted=bool(stop.requested), problem=problem,
+    )  # fmt: skip
 
 
-def _values(
-    sample: Sample, observed: Sequence[np.ndarray | None], gamma: float, seed: int
-) -> tuple[TermValues | None, list[Calibration] | None]:
-    """Values by term and their calibration, where the observations are numbers and there are episodes to hold out."""
-    rows = [one for one in observed if one is not None]
-    if len(rows) < max(len(observed), 2):
-        return None, None
-    return fit(rows, sample.episodes, gamma, seed), calibrate(sample, rows, gamma, seed)
-
-
-def _closing(
-    values: TermValues | None, calibrations: list[Calibration] | None, space: Any
-) -> Callable[[Any], np.ndarray] | None:
-    """What closes a short branch: values, where those of every term that varies are calibrated.
-
-    Of a term that does not vary it is a constant: the fit's error would look like an effect.
-    """
+def _closing(values: TermValues | None, calibrations: list[Calibration] | None, space: Any) -> Closing | None:
+    """What closes a short branch: values, where those of every term that varies are calibrated."""
     if values is None or calibrations is None:
         return None
-    if not all(one.holds or not np.isfinite(one.correlation) for one in calibrations):
-        return None
-
     varies = np.isfinite([one.correlation for one in calibrations])
-
-    def close(observation: Any) -> np.ndarray:
-        seen = numbers([observation], space)
-        assert seen is not None
-        return np.where(varies, values(seen)[0], values.level)
-
-    return close
+    if not all(one.holds for one, moves in zip(calibrations, varies, strict=True) if moves):
+        return None
+    return Closing(values, space, varies, np.ones_like(varies))
 
 
-def _report(
-    name: str, gamma: float, sample: Sample, calibrations: list[Calibration] | None, effects: Branches | None,
-    method: str, notes: list[str], random: bool, interrupted: bool,
+def report(
+    name: str, gamma: float, sample: Sample, values: TermValues | None = None,
+    calibrations: list[Calibration] | None = None, effects: Branches | None = None, *, notes: Sequence[str] = (),
+    **more: Any,
 ) -> Diagnosis:  # fmt: skip
+    """What a sample says, with its values and its branches where there are any; `more` fields are told as they are."""
+    notes = list(notes)
     terms, weights = sample.terms, sample.terms.weights
     count = len(terms.advisors)
     agreement = ranks = np.full(count, np.nan)
@@ -275,7 +297,7 @@ def _report(
     beside: list[Estimate | None] = [None] * count
     told = np.zeros(count, bool)
     if effects is not None and len(effects.episode) >= 2:
-        agreement, ranks = effects.agreement()
+        agreement, ranks = halves_agree(effects.effects)
         sizes = np.abs(effects.mean).mean(axis=0)
         told = (agreement >= AGREEMENT) | (sizes < 1e-3 * sizes.max(initial=0.0))
         if told.all() and sizes.any():
@@ -290,13 +312,14 @@ def _report(
             notes.append("no branch changed anything")
     paid = np.concatenate([one.terms for one in sample.episodes]) * weights
     reward = np.concatenate([one.reward for one in sample.episodes])
-    seen = Evidence(terms.names, paid, reward, push, conflicts, _stuck(sample))
+    seen = Evidence(terms.names, paid, reward, push, conflicts, stuck(sample), lingers(sample))
     returns = sample.returns * weights
+    known: Sequence[Calibration | None] = calibrations or [None] * count
     reports = tuple(
         Term(
             one.name, float(one.weight), estimate(returns[:, k]), float(seen.shares[k]),
-            None if calibrations is None else calibrations[k], None if push is None else push[k],
-            _finite(agreement[k]), _finite(ranks[k]), beside[k],
+            _quoted(values, known[k], k, weights), known[k],
+            None if push is None else push[k], _finite(agreement[k]), _finite(ranks[k]), beside[k],
         )
         for k, one in enumerate(terms.advisors)
     )  # fmt: skip
@@ -305,9 +328,14 @@ def _report(
         length=float(np.mean([len(one.actions) for one in sample.episodes])), terms=reports, findings=findings(seen),
         decisive=_decisive(terms.names, effects, agreement, ranks),
         branches=0 if effects is None else len(effects.episode),
-        branch_length=0 if effects is None else effects.horizon, method=method, notes=tuple(notes),
-        random_policy=random, interrupted=interrupted, sample=sample, effects=effects,
+        branch_length=0 if effects is None else effects.horizon, notes=tuple(notes), sample=sample, effects=effects,
+        **more,
     )  # fmt: skip
+
+
+def _quoted(values: TermValues | None, known: Calibration | None, k: int, weights: np.ndarray) -> float | None:
+    """The mean value of a term, where its forecasts hold."""
+    return float(values.level[k] * weights[k]) if values and known and known.holds else None
 
 
 def _finite(value: float) -> float | None:
@@ -323,42 +351,11 @@ def _decisive(
     leading = int(np.abs(effects.mean).mean(axis=0).argmax())
     if not (agreement[leading] >= AGREEMENT and ranks[leading] >= AGREEMENT):
         return ()
-    order = np.argsort(-np.abs(effects.mean.sum(axis=1)), kind="stable")[:DECISIVE]
+    size = np.abs(effects.mean.sum(axis=1))
+    order = np.argsort(-size, kind="stable")[: min(DECISIVE, np.count_nonzero(size))]
     return tuple(
         DecisiveStep(
             int(effects.episode[b]), int(effects.place[b]), dict(zip(names, effects.mean[b].tolist(), strict=True))
         )
         for b in order
     )
-
-
-def _stuck(sample: Sample) -> dict[str, Any] | None:
-    """In how many episodes the policy stays in the same few places without being paid, and the first of them."""
-    gains = [episode.terms @ sample.terms.weights for episode in sample.episodes]
-    low, high = min(one.min() for one in gains), max(one.max() for one in gains)
-    found = []
-    for number, (episode, gain) in enumerate(zip(sample.episodes, gains, strict=True)):
-        walk, moves = _cells(episode.observations), _cells(episode.actions)
-        if walk is None or moves is None:
-            return None
-        rest = resting(walk, moves, gain, episode.terminated)
-        if rest is None or rest.until < len(episode.actions):
-            continue
-        cheap = high <= 0 and low < high and gain[rest.since :].mean() > (low + high) / 2
-        if not cheap:  # where there are only costs, the place that costs least is where one should be
-            found.append((number, rest))
-    if not found:
-        return None
-    number, rest = found[0]
-    return {"share": len(found) / len(sample.episodes), "episode": number, "since": rest.since, "kind": rest.kind}
-
-
-def _cells(given: Sequence[Any]) -> np.ndarray | None:
-    """Observations or actions as numbers of cells [T]; None where they are not numbers."""
-    try:
-        rows = np.array([np.ravel(one) for one in given], float)
-    except (TypeError, ValueError):
-        return None
-    low, width = rows.min(axis=0), np.ptp(rows, axis=0)
-    cells = np.floor((rows - low) / np.where(width > 1e-9, width, 1.0) * _CELLS)
-    return np.unique(cells, axis=0, return_inverse=True)[1].reshape(-1)

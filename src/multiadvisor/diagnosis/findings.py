@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TINY = 0.005
 """Of all that is paid, and of the push: below this a term hardly matters."""
-LARGE = 0.95
+LARGE = 0.9
 """Of all that is paid: above this one of three or more terms leaves nothing to the others."""
 SAME = 0.995
 """The correlation, step by step, from which on two terms count the same thing."""
@@ -33,7 +33,8 @@ IDLE_SHARE, IDLE_PUSH = 0.2, 0.02
 MISSING = 1e-3
 """Of the reward: where the terms leave out more than this, they do not add up."""
 STUCK = 0.2
-"""Of the episodes: from this on the policy is said to be stuck."""
+"""Of the episodes: from this on the policy is said to be stuck, or to linger."""
+_NAMED = 2  # terms
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,10 @@ class Finding:
     size: float
     """How much of the reward it concerns, 0 to 1: what is largest is said first."""
     evidence: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {**vars(self), "terms": list(self.terms)}
 
 
 def percent(share: float) -> str:
@@ -78,7 +83,9 @@ def _never_paid(seen: Evidence) -> Iterator[Finding]:
 def _hardly_matters(seen: Evidence) -> Iterator[Finding]:
     for k, name in enumerate(seen.names):
         push = None if seen.push is None else seen.push[k]
-        if not seen.paid[:, k].any() or seen.shares[k] >= TINY or (push is not None and push.high >= TINY):
+        most = np.abs(seen.paid[:, k]).max()
+        large = most > seen.sizes.sum() if push is None else push.high >= TINY  # seldom and much may matter most of all
+        if not most or seen.shares[k] >= TINY or large:
             continue
         pushed = "" if push is None else f", {percent(push.value)} of the push"
         factor = 10 ** int(np.ceil(np.log10(0.1 / max(seen.shares[k], 1e-6))))
@@ -151,10 +158,33 @@ def _stuck(seen: Evidence) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _lingers(seen: Evidence) -> Iterator[Finding]:
+    found = seen.lingers
+    stuck = seen.stuck is not None and seen.stuck["share"] >= STUCK
+    if not found or stuck or found["share"] < STUCK or not (found["earned first"] or found["better"] >= STUCK):
+        return
+    order = np.argsort(found["terms"])[:_NAMED]
+    paid = ", ".join(f"{seen.names[k]} {found['terms'][k]:+.2g}" for k in order if found["terms"][k] < 0)
+    beside = (
+        f"{percent(found['better'])} end by themselves and bring more than any of these"
+        if found["better"] >= STUCK
+        else f"the first half brought {found['first half']:+.2g} a step"
+    )
+    low, high = found["interval"]
+    yield Finding(
+        "lingers", (),
+        f"in {percent(found['share'])} of its episodes the policy goes on until the limit and earns "
+        f"{found['second half']:.2g} [{low:.2g}, {high:.2g}] a step in their second half ({paid}), while {beside}: if "
+        "it is meant to end, let every step cost more, or a bad ending less",
+        float(found["share"]), dict(found),
+    )  # fmt: skip
+
+
 # ---- branching -------------------------------------------------------------------------------------------------------
 def _pull_apart(seen: Evidence) -> Iterator[Finding]:
+    push = seen.push or []
     for (one, other), cosine in seen.conflicts.items():
-        if cosine.high < OPPOSED:
+        if cosine.high < OPPOSED and min(push[one].low, push[other].low) >= TINY:  # else their weights decide nothing
             names = (seen.names[one], seen.names[other])
             yield Finding(
                 "opposed", names,
@@ -177,7 +207,7 @@ def _paid_whatever_is_done(seen: Evidence) -> Iterator[Finding]:
 
 
 RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
-    _stuck, _does_not_add_up, _never_paid, _dominates, _same_or_opposite, _hardly_matters, _pull_apart,
+    _stuck, _lingers, _does_not_add_up, _never_paid, _dominates, _same_or_opposite, _hardly_matters, _pull_apart,
     _paid_whatever_is_done,
 )  # fmt: skip
 

@@ -11,10 +11,21 @@ import numpy as np
 from multiadvisor.diagnosis.policies import seed_everything
 from multiadvisor.diagnosis.simulator import Moment, Simulator, step
 from multiadvisor.envs.info_terms import reward_function
-from multiadvisor.errors import BadInput
+from multiadvisor.envs.step import copied
+from multiadvisor.errors import BadInput, in_one_line
 from multiadvisor.task import REMAINDER, Advisor, Transition
 
 LONGEST = 100_000  # steps of an episode that does not end
+KEPT = 19  # observations of an episode, where they are pictures: prime, so that no short cycle looks like a constant
+LARGE = 1_000  # numbers of an observation, from which on it is a picture
+
+
+class Unfinished(BadInput):
+    """Something went wrong on the way; `gathered` is what there was until then."""
+
+    def __init__(self, message: str, gathered: Any) -> None:
+        super().__init__(message)
+        self.gathered = gathered
 
 
 class Watch(NamedTuple):
@@ -28,7 +39,7 @@ class Episode(NamedTuple):
     """One episode of T steps."""
 
     seed: int
-    observations: list[Any]  # [T + 1]
+    observations: list[Any]  # [T + 1], or the first of them, where they are pictures
     actions: list[Any]  # [T]
     terms: np.ndarray  # [T, K] before weights
     reward: np.ndarray  # [T] the environment's own, where it is one number; else the weighted terms
@@ -63,7 +74,7 @@ class RewardTerms:
         found = np.zeros(len(self.advisors))
         for k, (one, function) in enumerate(zip(self.advisors, functions, strict=True)):
             if function is not None:
-                found[k] = function(transition)
+                found[k] = _asked(one.name, function, transition)
             elif isinstance(one.reward, int):
                 found[k] = transition.reward[one.reward]
             elif one.reward is None:
@@ -77,12 +88,24 @@ class RewardTerms:
         return found
 
 
+def _asked(name: str, function: Callable[[Transition], Any], transition: Transition) -> float:
+    """What a term's own function says."""
+    try:
+        return float(function(transition))
+    except BadInput:
+        raise
+    except Exception as error:  # whatever a stranger's function may raise
+        raise BadInput(f"the term {name!r} raised {in_one_line(error)}") from error
+
+
 @dataclass(frozen=True)
 class Sample:
     """Episodes of one policy."""
 
     terms: RewardTerms
     episodes: tuple[Episode, ...]
+    space: Any = None
+    """Of the observations."""
 
     @property
     def steps(self) -> int:
@@ -99,46 +122,73 @@ class Sample:
 def gather(
     simulator: Simulator, act: Callable[[Any], Any], terms: RewardTerms, steps: int, seed: int, watch: Watch
 ) -> Sample:
-    """Play until there are so many steps, episode after episode, or somebody asks to stop."""
+    """Play until there are so many steps, episode after episode, or somebody asks to stop.
+
+    Where the policy or a term fails on the way, `Unfinished` has the episodes until then.
+    """
     episodes: list[Episode] = []
     left = steps
     while left > 0 and not (episodes and watch.stopped()):
         number = seed + len(episodes)
         seed_everything(number)
-        episodes.append(_played(simulator, act, terms, number, left, watch))
+        try:
+            episodes.append(_played(simulator, act, terms, number, left, watch))
+        except BadInput as error:
+            episodes += [error.gathered] if isinstance(error, Unfinished) else []
+            if not episodes:
+                raise
+            raise Unfinished(str(error), Sample(terms, tuple(episodes), simulator.env.observation_space)) from error
         left -= len(episodes[-1].actions)
-    return Sample(terms, tuple(episodes))
+    return Sample(terms, tuple(episodes), simulator.env.observation_space)
 
 
 def _played(
     simulator: Simulator, act: Callable[[Any], Any], terms: RewardTerms, seed: int, most: int, watch: Watch
 ) -> Episode:
     """One episode, or as much of it as there is room for."""
-    observations, actions, paid, rewards = [simulator.begin(seed)], [], [], []
-    now = None
+    seen = simulator.begin(seed)
+    observations, actions = [seen], list[Any]()
+    paid, rewards = list[np.ndarray](), list[float]()
+    kept = KEPT if picture(seen) else LONGEST
+    terminated = ended = False
+
+    def episode() -> Episode:
+        return Episode(seed, observations, actions, np.array(paid), np.array(rewards), terminated, ended)
+
     for _ in range(min(most, LONGEST)):
-        now = step(simulator.env, observations[-1], act(observations[-1]))
-        paid.append(terms.paid(now))
+        try:
+            now = step(simulator.env, seen, act(seen))
+            paid.append(terms.paid(now))
+        except BadInput as error:
+            if not actions:
+                raise
+            raise Unfinished(str(error), episode()) from error
         rewards.append(float(now.reward) if np.ndim(now.reward) == 0 else float(terms.weights @ paid[-1]))
         actions.append(now.action)
-        observations.append(now.next_observation)
+        seen = now.next_observation
+        if len(observations) <= kept:
+            observations.append(seen)
         watch.advance(1)
-        if now.terminated or now.truncated or watch.stopped():
+        terminated, ended = now.terminated, now.terminated or now.truncated
+        if ended or watch.stopped():
             break
-    assert now is not None
-    ended = now.terminated or now.truncated
-    return Episode(seed, observations, actions, np.array(paid), np.array(rewards), now.terminated, ended)
+    return episode()
+
+
+def picture(observation: Any) -> bool:
+    """Whether it has more numbers than are worth keeping of every step."""
+    parts = observation.values() if isinstance(observation, dict) else observation
+    nested = isinstance(observation, dict | tuple)
+    return any(map(picture, parts)) if nested else np.size(observation) > LARGE
 
 
 def moments(simulator: Simulator, episode: Episode, places: Sequence[int]) -> list[Moment]:
     """The states of an episode at these steps, in ascending order, by playing its actions once more."""
     found = []
-    simulator.begin(episode.seed)
+    observation = simulator.begin(episode.seed)
     wanted = set(places)
     for place, action in enumerate(episode.actions[: max(wanted) + 1]):
         if place in wanted:
-            found.append(
-                Moment(episode.seed, tuple(episode.actions[:place]), episode.observations[place], simulator.save())
-            )
-        simulator.env.step(action)
+            found.append(Moment(episode.seed, tuple(episode.actions[:place]), observation, simulator.save()))
+        observation = copied(simulator.env.step(action)[0])
     return found

@@ -7,12 +7,14 @@ same observations and rewards as before.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.envs.stepping import begin_episode, copied, five
+from multiadvisor.core.rng import ENVIRONMENT, stream_key
+from multiadvisor.envs.step import begin_episode, copied, five
+from multiadvisor.envs.world_envs import WorldEnv
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Transition
 
@@ -57,6 +59,10 @@ class Simulator:
         if vars(inner).get("_np_random") is not None:
             inner._np_random = np.random.default_rng(seed)
 
+    def another(self) -> Simulator | None:
+        """One with an environment of its own, which takes up the moments of this one; none, where that is not known."""
+        return None
+
 
 class Copies(Simulator):
     """Copies what the environment and its wrappers hold; of MuJoCo, all its data as well."""
@@ -71,17 +77,22 @@ class Copies(Simulator):
         self._model = getattr(inner, "model", None)
         fixed = ("env", "model", "data", "mujoco_renderer", "spec", "_cached_spec", "action_space", "observation_space",
                  "_action_space", "_observation_space", "metadata", "_metadata")  # fmt: skip
-        self._fixed = [value for layer in self._layers for name, value in vars(layer).items() if name in fixed]
+        self._fixed = {
+            (depth, name): value
+            for depth, layer in enumerate(self._layers)
+            for name, value in vars(layer).items()
+            if name in fixed
+        }
 
     def save(self) -> Any:
-        """A copy of the attributes of every layer, and MuJoCo's state."""
-        kept = {id(value): value for value in self._fixed}
-        return copy.deepcopy([vars(layer) for layer in self._layers], kept), self._physics()
+        """A copy of the attributes of every layer, what is not copied of them, and MuJoCo's state."""
+        kept = {id(value): value for value in self._fixed.values()}
+        return copy.deepcopy([vars(layer) for layer in self._layers], kept), self._fixed, self._physics()
 
     def restore(self, moment: Moment) -> None:
-        """Take up a copy of what was saved, so that it can be taken up again."""
-        numbers, physics = moment.numbers
-        kept = {id(value): value for value in self._fixed}
+        """Take up a copy of what was saved, with this environment's own fixed parts: it can be taken up again."""
+        numbers, fixed, physics = moment.numbers
+        kept = {id(value): self._fixed.get(place, value) for place, value in fixed.items() if value is not None}
         for layer, attributes in zip(self._layers, copy.deepcopy(numbers, kept), strict=True):
             vars(layer).clear()
             vars(layer).update(attributes)
@@ -90,9 +101,46 @@ class Copies(Simulator):
 
             mujoco.mj_copyData(self._data, self._model, physics)
 
+    def another(self) -> Simulator | None:
+        """With a copy of the environment, in whatever state that is."""
+        return None if getattr(self.env, "render_mode", None) == "human" else Copies(copy.deepcopy(self.env))
+
     def _physics(self) -> Any:
         """All of MuJoCo's data: observations and rewards also read what was computed in the step before."""
         return None if self._data is None else copy.copy(self._data)
+
+
+class Worlds(Simulator):
+    """Restores a compiled world, whose state is an array, and whose random numbers come from a key and the step."""
+
+    name = "restored"
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        if not isinstance(env, WorldEnv):
+            raise ValueError("it is not a compiled world")
+        self._play = env._play
+
+    def save(self) -> Any:
+        """The state, the steps, the key, and whether the episode is over."""
+        env = self._play.env
+        return env.x.copy(), env.elapsed.copy(), env.keys.copy(), self._play.over.copy()
+
+    def restore(self, moment: Moment) -> None:
+        """Write them back."""
+        x, elapsed, keys, over = moment.numbers
+        env = self._play.env
+        env.x[...], env.elapsed[...], env.keys[...], self._play.over = x, elapsed, keys, over.copy()
+
+    def reseed(self, seed: int) -> None:
+        """Another key."""
+        self._play.env.keys[:] = stream_key(seed, ENVIRONMENT)
+
+    def at(self, x: np.ndarray) -> Moment:
+        """A state of the world, in the first step of an episode."""
+        env = self._play.env
+        numbers = x[None].copy(), np.zeros_like(env.elapsed), env.keys.copy(), np.zeros(1, bool)
+        return Moment(0, (), x if len(x) > 1 else int(x[0]), numbers)
 
 
 class Remakes(Simulator):
@@ -122,15 +170,15 @@ def _layers(env: Any) -> Iterator[Any]:
 
 
 def step(env: Any, observation: Any, action: Any) -> Transition:
-    """One step of the environment, with copies of all it gave."""
-    after, reward, terminated, truncated, info = map(copied, five(env.step(copied(action))))
-    return Transition(observation, action, reward, after, bool(terminated), bool(truncated), info)
+    """One step of the environment, with copies of all it gave but the info, which is read at once."""
+    after, reward, terminated, truncated, info = five(env.step(copied(action)))
+    return Transition(observation, action, copied(reward), copied(after), bool(terminated), bool(truncated), info)
 
 
 def simulator_of(env: Any, act: Callable[[Any], Any], seed: int) -> tuple[Simulator | None, str]:
     """What brings this environment back to a state, and in one sentence how that was found out."""
     reasons = []
-    for kind in (Copies, Simulator, Remakes):
+    for kind in (Worlds,) if isinstance(env, WorldEnv) else (Copies, Simulator, Remakes):
         try:
             simulator = kind(env)
             difference = _difference(simulator, act, seed)
@@ -144,8 +192,21 @@ def simulator_of(env: Any, act: Callable[[Any], Any], seed: int) -> tuple[Simula
     return None, f"no state can be gone back to, so that there are no branches ({'; '.join(reasons)})"
 
 
-def _difference(simulator: Simulator, act: Callable[[Any], Any], seed: int) -> str:
-    """Where an episode that is gone back to differs from itself; empty where it does not."""
+def beside(simulator: Simulator, act: Callable[[Any], Any], seed: int, count: int) -> tuple[Simulator, ...]:
+    """So many simulators, this one and others, that play on side by side from its moments; or this one alone."""
+    try:
+        lanes = simulator, *(one for one in (simulator.another() for _ in range(count - 1)) if one is not None)
+        if len(lanes) > 1 and not _difference(simulator, act, seed, lanes):
+            return lanes
+    except BadInput:
+        raise
+    except Exception:  # whatever copying a stranger's object may raise
+        pass
+    return (simulator,)
+
+
+def _difference(simulator: Simulator, act: Callable[[Any], Any], seed: int, lanes: Sequence[Simulator] = ()) -> str:
+    """Where an episode differs from itself that is gone back to, here or in lanes; empty where it does not."""
     observation = simulator.begin(seed)
     moments, played = [], []
     actions: tuple[Any, ...] = ()
@@ -158,13 +219,14 @@ def _difference(simulator: Simulator, act: Callable[[Any], Any], seed: int) -> s
         if played[-1].terminated or played[-1].truncated:
             break
     for number, moment in [*moments, *moments[:1]]:
-        simulator.restore(moment)
+        for lane in lanes or (simulator,):
+            lane.restore(moment)
         observation = moment.observation
         for before in played[number : number + _FOLLOWED]:
-            now = step(simulator.env, observation, before.action)
-            if not _equal(now, before):
-                return "an unchanged branch differs from the episode"
-            observation = now.next_observation
+            for lane in lanes or (simulator,):
+                if not _equal(step(lane.env, observation, before.action), before):
+                    return "an unchanged branch differs from the episode"
+            observation = before.next_observation
     return ""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.diagnosis.sample import Episode, Sample
+from multiadvisor.diagnosis.sample import LARGE, Episode, Sample
 
 FEATURES = 400
 LAMBDA = 0.95
@@ -22,6 +22,7 @@ CALIBRATED = 0.8
 _KNOWN = 0.05  # a return is known as far as at most this share of it lies beyond the end of what was played
 _FOLDS = 4
 _VARIES = 1e-3  # of a return: by less than this it does not vary
+_PIECE = 4096  # steps whose features are held at a time
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,27 @@ class TermValues:
 
     def __call__(self, observed: np.ndarray) -> np.ndarray:
         """From numbers [T, d] to values [T, K]."""
-        return np.asarray(self.features(observed) @ self.coefficients)
+        pieces = np.split(observed, range(_PIECE, len(observed), _PIECE))
+        return np.concatenate([self.features(one) @ self.coefficients for one in pieces])
+
+
+@dataclass(frozen=True)
+class Closing:
+    """What closes a short branch: the values of the state that it leads to."""
+
+    values: TermValues
+    space: Any
+    """Of the observations."""
+    varies: np.ndarray
+    """[K] bool; a term that does not vary gets a constant: the fit's error would look like an effect."""
+    known: np.ndarray
+    """[K] bool; where values forecast nothing, 0."""
+
+    def __call__(self, observation: Any) -> np.ndarray:
+        """[K] for one observation."""
+        seen = numbers([observation], self.space)
+        assert seen is not None
+        return np.where(self.varies, np.where(self.known, self.values(seen)[0], 0.0), self.values.level)
 
 
 @dataclass(frozen=True)
@@ -87,32 +108,44 @@ def numbers(observations: Sequence[Any], space: Any) -> np.ndarray | None:
     """Observations as rows of numbers [T, d]; None where they are pictures, or have no numbers."""
     from gymnasium import spaces
 
-    if not spaces.utils.is_space_dtype_shape_equiv(space, space) or spaces.flatdim(space) > 1000:
+    if not spaces.utils.is_space_dtype_shape_equiv(space, space) or spaces.flatdim(space) > LARGE:
         return None
     return np.array([spaces.flatten(space, one) for one in observations], float)
+
+
+def rows_of_numbers(sample: Sample, least: int = 2) -> list[np.ndarray] | None:
+    """The observations of each episode as rows of numbers; None where they have none, or of fewer episodes."""
+    rows = [numbers(one.observations, sample.space) for one in sample.episodes]
+    known = [one for one in rows if one is not None]
+    return None if len(known) < max(len(rows), least) else known
 
 
 def fit(observed: Sequence[np.ndarray], episodes: Sequence[Episode], gamma: float, seed: int) -> TermValues:
     """V_k from episodes whose observations are rows of numbers [T + 1, d] each: LSTD(lambda) in closed form."""
     features = features_for(np.concatenate(observed), seed)
     count, terms = FEATURES + observed[0].shape[1] + 1, episodes[0].terms.shape[1]
-    matrix, right = RIDGE * np.eye(count), np.zeros((count, terms))
+    matrix, right, total = RIDGE * np.eye(count), np.zeros((count, terms)), np.zeros(count)
     for numbers_seen, episode in zip(observed, episodes, strict=True):
-        seen = features(numbers_seen)
-        following = gamma * seen[1:]
-        if episode.terminated:
-            following[-1] = 0.0
-        trace = _traces(seen[:-1], gamma * LAMBDA)
-        matrix += trace.T @ (seen[:-1] - following)
-        right += trace.T @ episode.terms
+        trace, length = np.zeros(count), len(episode.actions)
+        for first in range(0, length, _PIECE):
+            last = min(first + _PIECE, length)
+            seen = features(numbers_seen[first : last + 1])
+            following = gamma * seen[1:]
+            if episode.terminated and last == length:
+                following[-1] = 0.0
+            traces = _traces(seen[:-1], gamma * LAMBDA, trace)
+            trace = traces[-1]
+            matrix += traces.T @ (seen[:-1] - following)
+            right += traces.T @ episode.terms[first:last]
+            total += seen[:-1].sum(axis=0)
+        total += features(numbers_seen[-1:])[0]
     coefficients = np.linalg.solve(matrix, right)
-    return TermValues(features, coefficients, features(np.concatenate(observed)).mean(axis=0) @ coefficients)
+    return TermValues(features, coefficients, total / sum(map(len, observed)) @ coefficients)
 
 
-def _traces(seen: np.ndarray, decay: float) -> np.ndarray:
-    """Eligibility traces [T, F] of features [T, F]."""
+def _traces(seen: np.ndarray, decay: float, trace: np.ndarray) -> np.ndarray:
+    """Eligibility traces [T, F] of features [T, F], after a trace [F]."""
     found = np.empty_like(seen)
-    trace = np.zeros(seen.shape[1])
     for t, row in enumerate(seen):
         trace = decay * trace + row
         found[t] = trace
@@ -136,23 +169,36 @@ def discounted(terms: np.ndarray, gamma: float, after: np.ndarray | float = 0.0)
 def calibrate(sample: Sample, observed: Sequence[np.ndarray], gamma: float, seed: int) -> list[Calibration]:
     """For each term, how values fitted to other episodes forecast the returns of an episode."""
     whole = len(sample.episodes)
-    forecasts, returns = [], []
+    pairs = []
     for fold in range(min(_FOLDS, whole)):
         inside = [k for k in range(whole) if k % _FOLDS != fold]
         if not inside:
             continue
         values = fit([observed[k] for k in inside], [sample.episodes[k] for k in inside], gamma, seed)
-        for k in range(fold, whole, _FOLDS):
-            episode = sample.episodes[k]
-            known = len(episode.actions) if episode.terminated else len(episode.actions) - _steps_known(gamma)
-            if known > 0:
-                forecasts.append(values(observed[k][:known]))
-                after = 0.0 if episode.terminated else values(observed[k][-1:])[0]
-                returns.append(discounted(episode.terms, gamma, after)[:known])
-    count = len(sample.terms.advisors)
-    if not forecasts:
+        pairs += [_forecast(values, sample.episodes[k], observed[k], gamma) for k in range(fold, whole, _FOLDS)]
+    return _calibrations(pairs, len(sample.terms.advisors))
+
+
+def forecasting(values: TermValues, sample: Sample, observed: Sequence[np.ndarray], gamma: float) -> list[Calibration]:
+    """For each term, how these values forecast the returns of episodes that they were not fitted to."""
+    pairs = [_forecast(values, *one, gamma) for one in zip(sample.episodes, observed, strict=True)]
+    return _calibrations(pairs, len(sample.terms.advisors))
+
+
+def _forecast(
+    values: TermValues, episode: Episode, observed: np.ndarray, gamma: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Forecasts and returns [T, K] of the steps of an episode whose returns are known."""
+    known = max(len(episode.actions) if episode.terminated else len(episode.actions) - _steps_known(gamma), 0)
+    after = 0.0 if episode.terminated else values(observed[-1:])[0]
+    return values(observed[:known]), discounted(episode.terms, gamma, after)[:known]
+
+
+def _calibrations(pairs: list[tuple[np.ndarray, np.ndarray]], count: int) -> list[Calibration]:
+    """Of each term, from forecasts and returns [T, K] of each episode."""
+    if not any(len(one) for one, _ in pairs):
         return [Calibration(float("nan"), float("nan"), 0)] * count
-    forecast, paid = np.concatenate(forecasts), np.concatenate(returns)
+    forecast, paid = (np.concatenate(part) for part in zip(*pairs, strict=True))
     return [_calibration(forecast[:, k], paid[:, k]) for k in range(count)]
 
 

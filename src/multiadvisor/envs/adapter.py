@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.envs.box_actions import BoxActions
-from multiadvisor.envs.components import reward_components
 from multiadvisor.envs.env_lock import lock_of
 from multiadvisor.envs.info_terms import Terms
 from multiadvisor.envs.local_states import LocalStates, NoTable
-from multiadvisor.envs.multi_discrete import MultiDiscreteActions
-from multiadvisor.envs.stepping import begin_episode, copied, five, no_reward
-from multiadvisor.errors import BadInput, short
+from multiadvisor.envs.names import reward_components
+from multiadvisor.envs.spaces import BoxActions, MultiDiscreteActions
+from multiadvisor.envs.step import begin_episode, copied, five, no_reward
+from multiadvisor.errors import BadInput, failed, short
 from multiadvisor.task import Advisor, Transition, nothing
 
 CONTINUOUS = (
@@ -37,8 +36,9 @@ class Adapter(LocalStates):
         self.made_here = False  # from its name alone, so that another one made from it is the same
         self.lock = lock_of(env)  # taken by whoever steps it
         self.vector = hasattr(env, "single_action_space")  # a vector environment, which only networks can learn in
+        self.space = getattr(env, "single_observation_space", env.observation_space)  # of one observation
         self._read_actions(env.single_action_space if self.vector else env.action_space)
-        super().__init__(advisors, env.observation_space, discretise, self._refusal())
+        super().__init__(advisors, self.space, discretise, self._refusal())
         if not table:
             self.without_views()
         self._read_rewards()
@@ -78,9 +78,7 @@ class Adapter(LocalStates):
         if self.box is not None:
             return NoTable(CONTINUOUS)
         if self.vector:
-            return NoTable(
-                "tables are learned in single episodes, and this is a vector environment: choose learner='dqn'"
-            )
+            return NoTable("tables are learned in single episodes, not in a vector environment: choose learner='dqn'")
         return None
 
     def _read_rewards(self) -> None:
@@ -114,7 +112,8 @@ class Adapter(LocalStates):
             return advisor.reward
         if not callable(advisor.reward):
             raise BadInput(
-                f"the reward of advisor {advisor.name!r} must be an index, info:KEY or a function of the transition"
+                f"the reward of {advisor.name!r} is no index, info:KEY or function of the transition; numbers to "
+                f"multiply rewards with are weights={{{advisor.name!r}: ...}}"
             )
         self._rewards.append((size + j, advisor))
         return size + j
@@ -142,7 +141,7 @@ class Adapter(LocalStates):
                 return [self.env]
             raise BadInput(
                 f"the environment cannot be made {count} times ({short(str(error), 200)}): register it with "
-                "Gymnasium, or leave envs at 1"
+                "Gymnasium, or leave n_envs at 1"
             ) from None
 
     # ---- stepping ----------------------------------------------------------------------------------------------------
@@ -158,7 +157,9 @@ class Adapter(LocalStates):
     def arrive(self, observation: Any) -> None:
         """Look around where an episode stands."""
         self.observation = observation if self._plain else copied(observation)
-        self.look(observation)
+        self.locate(observation)
+        if self._asks:
+            self._ask(observation)
 
     def played(self, action: Any) -> Any:
         """The environment's own action, or an array of them, of the learner's."""
@@ -172,9 +173,12 @@ class Adapter(LocalStates):
         The action is counted from 0, or for a box of them each number is from -1 to 1. `result`: what the step gave,
         where somebody else has made it.
         """
-        action = action + self.first_action if self._counted else self.played(action)
+        if self._counted:  # few look-ups: tables learn from a step in less time than this one takes
+            action = given = action + self.first_action
+        else:
+            action = self.played(action)
+            given = action if self._plain else action.copy()  # the environment may change it in place
         if result is None:
-            given = action if self._plain or self._counted else action.copy()  # the environment may change it in place
             result = self.env.step(given)
         if type(result) is not tuple or len(result) != 5:  # one call less, of all that a step costs here
             result = five(result)
@@ -191,21 +195,26 @@ class Adapter(LocalStates):
         if not self._plain:
             transition = Transition(self.observation, action, reward, observation, terminated, truncated, info)
             for place, advisor in self._rewards:
-                paid = advisor.reward(transition)  # type: ignore[operator, misc]
+                try:
+                    paid = advisor.reward(transition)  # type: ignore[operator, misc]
+                except Exception as error:
+                    raise failed(f"the reward of advisor {advisor.name!r}", error, info) from error
                 try:
                     self.signals[place] = paid
                 except (TypeError, ValueError):
                     raise no_reward(paid, advisor) from None
             for j, ended in self._ended:
-                self.has_ended[j] = 1 if ended(transition) else 0
+                try:
+                    self.has_ended[j] = 1 if ended(transition) else 0
+                except Exception as error:
+                    raise failed(f"the ended of advisor {self.advisors[j].name!r}", error) from error
         if self.terms.any:
             self.terms.fill(self.signals, info)
-        if self._active:
-            self._had_part[:] = self.now_active
         # functions of a transition look at it after the next step, which may change it in place
         self.observation = observation if self._plain else copied(observation)
         self.locate(observation)
         if self._asks:
+            self._had_part[:] = self.now_active
             self._ask(observation)
         return terminated, truncated
 
@@ -240,7 +249,12 @@ class Adapter(LocalStates):
             self._ask(observation)
 
     def _ask(self, observation: Any) -> None:
-        for j, active in self._active:
-            self.now_active[j] = 1 if active(observation) else 0
-        for j, advises in self._advises:
-            self.now_advises[j] = 1 if advises(observation) else 0
+        j, what = 0, "active"
+        try:
+            for j, active in self._active:
+                self.now_active[j] = 1 if active(observation) else 0
+            what = "advises"
+            for j, advises in self._advises:
+                self.now_advises[j] = 1 if advises(observation) else 0
+        except Exception as error:
+            raise failed(f"the {what} of advisor {self.advisors[j].name!r}", error) from error

@@ -89,11 +89,10 @@ class CompiledEnv:
     ) -> None:
         """`activity`: steps also say who is active where they led."""
         assert task.world is not None
-        world = task.world
-        self.task, self.encoder = task, encoder
+        self.task, self.world, self.encoder = task, task.world, encoder
         self.keys = np.asarray(keys, np.uint64)
         batch, n = len(self.keys), task.n
-        self.x = np.zeros((batch, world.size), np.int64)
+        self.x = np.zeros((batch, self.world.size), np.int64)
         self.elapsed = np.zeros((batch, 2), np.int64)  # all steps, steps of this episode
         self.fresh = np.ones(batch, np.int64)
         self.slots = np.zeros((batch, n), np.int64)  # the active advisors, as many as `count` says
@@ -105,10 +104,9 @@ class CompiledEnv:
         self.over = np.zeros(batch, bool)  # terminated or truncated
         self._activity, self._places = activity, np.arange(n)
         self._limit = -1 if task.limit is None else task.limit
-        self._steps = specialise(
-            many_steps, reset=world.reset, begin=world.begin, local_states=world.local_states, step=world.step
-        )
-        self._active = specialise(who_is_active, begin=world.begin)
+        functions = {name: getattr(self.world, name) for name in ("reset", "begin", "local_states", "step")}
+        self._steps = specialise(many_steps, **functions)
+        self._active = specialise(who_is_active, begin=self.world.begin)
 
     # ---- playing -----------------------------------------------------------------------------------------------------
     @property
@@ -122,24 +120,19 @@ class CompiledEnv:
         return self._mask(self.x)
 
     def _mask(self, x: np.ndarray) -> np.ndarray:
-        assert self.task.world is not None
         active = np.zeros((len(x), self.task.n), bool)
-        self._active(self.task.world.constants, x, np.zeros(self.task.n, np.int64), active)
+        self._active(self.world.constants, x, np.zeros(self.task.n, np.int64), active)
         return active
 
     def active_in(self, state: Any) -> np.ndarray:
         """[n] who is active in a state from outside."""
-        assert self.task.world is not None
-        found: np.ndarray = self._mask(self.task.world.checked(state, self.task.name)[None])[0]
-        return found
+        return np.asarray(self._mask(self.world.checked(state, self.task.name)[None])[0])
 
     def advance(self, actions: np.ndarray) -> None:
         """The compiled call: what `fresh` says begins or waits, all others make a step."""
-        assert self.task.world is not None
         self._steps(
-            self.task.world.constants, self.x, np.ascontiguousarray(actions, np.int64), self.fresh, self.elapsed,
-            self.keys, self._limit, self.slots, self.count, self.local, self.reward, self.ended, self.terminated,
-            self.over,
+            self.world.constants, self.x, np.ascontiguousarray(actions, np.int64), self.fresh, self.elapsed, self.keys,
+            self._limit, self.slots, self.count, self.local, self.reward, self.ended, self.terminated, self.over,
         )  # fmt: skip
         self.fresh[:] = 0
 
@@ -188,13 +181,12 @@ class CompiledEnv:
 
     def restore(self, tensors: Arrays, steps: np.ndarray) -> bool:
         """Resume the episodes after `steps` [N]; False where they cannot be checked and others were begun."""
-        world, limit = self.task.world, self.task.limit or MOST_STEPS
-        assert world is not None
+        limit = self.task.limit or MOST_STEPS
         x, step = array(tensors, "x", self.x.shape, np.int64), whole(tensors, "episode_step", self.elapsed.shape)
         sound = (step[:, 0] == steps).all() and (step[:, 1] <= steps).all() and (step[:, 1] < limit).all()
         require(sound, "episode_step")
         self.elapsed[...] = step
-        if not all(world.sound(each, self.task.name) for each in x):
+        if not all(self.world.sound(each, self.task.name) for each in x):
             self.reset()
             return False
         self.x[...], self.fresh[:] = x, 0

@@ -11,26 +11,26 @@ import contextlib
 import dataclasses
 import inspect
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from multiadvisor.core.identity import NotPlain, advisor_data, known, plain
 from multiadvisor.core.optional_dependencies import lacking, missing
-from multiadvisor.envs.action_names import action_names, observation_names, with_action_names
 from multiadvisor.envs.adapter import CONTINUOUS, Adapter
-from multiadvisor.envs.bins import Bins
-from multiadvisor.envs.components import component_names, reward_components
 from multiadvisor.envs.info_terms import first_info, found_advisors, key_of, term
-from multiadvisor.envs.registry import PREFIX, TASKS
-from multiadvisor.errors import BadInput, short, unknown
+from multiadvisor.envs.names import action_names, component_names, observation_names, reward_components
+from multiadvisor.envs.presets import GYMNASIUM
+from multiadvisor.envs.registry import OPTIONS, PREFIX, TASKS, defaults_of
+from multiadvisor.envs.spaces import Bins
+from multiadvisor.envs.step import wrappers_of
+from multiadvisor.errors import BadInput, neighbour, short, unknown
 from multiadvisor.settings import whole_number
 from multiadvisor.task import REMAINDER, Advisor, Task, check_advisors
 
 DEFAULT_LIMIT = 10_000
 """Steps after which episodes are cut off where the environment names no limit: its greedy player may be stuck for
 ever."""
-OPTIONS = ("components", "bins", "advisors", "remainder", "wrappers", "max_episode_steps", "action_names")
-"""Options of the task; all others are arguments of the environment."""
 WRAPPERS = (
     "TimeLimit", "ClipReward", "FlattenObservation", "FrameStackObservation", "GrayscaleObservation",
     "MaxAndSkipObservation", "RescaleObservation", "ReshapeObservation", "ResizeObservation", "TimeAwareObservation",
@@ -39,14 +39,6 @@ WRAPPERS = (
 """Wrappers of Gymnasium that are put on again by name: they follow from their arguments, and write no files."""
 _IDLE = ("PassiveEnvChecker", "OrderEnforcing")  # these change nothing of the task
 _WITHOUT_EFFECT = ("render_mode",)
-
-
-def plain_options(task: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Options from a file, or an error that names the one that is no plain data."""
-    try:
-        return {name: plain(value, f"option {short(name)} of {short(task)!r}") for name, value in given.items()}
-    except NotPlain as reason:
-        raise BadInput(f"{reason}: give numbers, strings or booleans") from None
 
 
 # ---- an environment as data ------------------------------------------------------------------------------------------
@@ -66,12 +58,11 @@ class _Layers:
 def _layers(env: Any) -> _Layers:
     import gymnasium
 
-    wrappers: list[tuple[Any, dict[str, Any] | None]] = []
-    while isinstance(env, gymnasium.Wrapper):
-        if type(env).__name__ not in _IDLE:
-            given = getattr(env, "_saved_kwargs", None)  # Gymnasium's own record, RecordConstructorArgs
-            wrappers.append((env, given if given is None else {k: v for k, v in given.items() if k != "env"}))
-        env = env.env
+    around, wrappers = wrappers_of(env), list[tuple[Any, dict[str, Any] | None]]()
+    env = around[-1].env if around else env
+    for wrapper in reversed([wrapper for wrapper in around if type(wrapper).__name__ not in _IDLE]):
+        given = getattr(wrapper, "_saved_kwargs", None)  # Gymnasium's own record, RecordConstructorArgs
+        wrappers.append((wrapper, given if given is None else {k: v for k, v in given.items() if k != "env"}))
     spec = getattr(env, "spec", None)
     registered = None if spec is None else gymnasium.registry.get(spec.id)
     usual = _defaults(type(env)) | ({} if registered is None else registered.kwargs)
@@ -81,7 +72,7 @@ def _layers(env: Any) -> _Layers:
     inner = getattr(env, "task", None)
     if isinstance(inner, Task):  # our own worlds as environments: what a file holds counts, and not its name
         arguments |= {name: inner.options[name] for name in arguments if name in inner.options}
-    return _Layers(env, usual, arguments, wrappers[::-1])
+    return _Layers(env, usual, arguments, wrappers)
 
 
 def _defaults(kind: type) -> dict[str, Any]:
@@ -164,30 +155,30 @@ def _advisor_options(advisor: Advisor) -> dict[str, Any]:
     return data if advisor.weight == 1.0 else {**data, "weight": float(advisor.weight)}
 
 
+_PLAIN: dict[str, tuple[type, ...]] = {
+    "reward": (int, str), "states": (int,), "weight": (int, float), "gamma": (int, float), "alpha": (int, float),
+    "planning": (str,), "table": (str,), "group": (str,), "name": (str,), "state": (int, list, dict),
+}  # fmt: skip
+"""What the fields of an advisor of plain data may be."""
+
+
 def _advisor_from(data: Any, space: Any) -> Advisor:
     """An advisor of plain data."""
-    names = [item.name for item in dataclasses.fields(Advisor)]
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):
         raise BadInput(f"an advisor is {short(repr(data))}: give a table with its name")
-    for name in data:
-        if name not in names:
-            raise unknown(f"field of the advisor {short(data['name'])!r}", name, names)
-    kinds: dict[str, tuple[type, ...]] = {
-        "reward": (int, str), "states": (int,), "weight": (int, float), "gamma": (int, float), "alpha": (int, float),
-        "planning": (str,), "table": (str,),
-        "group": (str,), "name": (str,), "state": (int, list, dict),
-    }  # fmt: skip
+    advisor = Advisor(**data)  # which refuses unknown fields
     for name, value in data.items():
-        if isinstance(value, bool) or not isinstance(value, kinds.get(name, ())):
+        fits = not isinstance(value, bool) and isinstance(value, _PLAIN.get(name, ()))
+        if isinstance(value, dict):
+            fits = fits and list(value) == ["bins"] and isinstance(value["bins"], str)
+        if isinstance(value, list):
+            fits = fits and all(type(k) is int for k in value)
+        if not fits:
             raise BadInput(f"the {name} of advisor {short(data['name'])!r} is {short(repr(value))}: that cannot be")
     state = data.get("state")
-    if isinstance(state, dict):
-        if list(state) != ["bins"] or not isinstance(state["bins"], str):
-            raise BadInput(f"the state of advisor {short(data['name'])!r} is {short(repr(state))}: that cannot be")
-        state = Bins.parse(state["bins"], space)
-    if isinstance(state, list) and not all(type(k) is int for k in state):
-        raise BadInput(f"the state of advisor {short(data['name'])!r} is {short(repr(state))}: give integers")
-    advisor = Advisor(**{**data, "state": tuple(state) if isinstance(state, list) else state})
+    if isinstance(state, dict | list):
+        state = Bins.parse(state["bins"], space) if isinstance(state, dict) else tuple(state)
+        advisor = dataclasses.replace(advisor, state=state)
     check_advisors([advisor])
     return advisor
 
@@ -220,16 +211,26 @@ def _not_made(identifier: str, error: Exception) -> BadInput:
     import gymnasium
 
     why = f"no environment {short(identifier)!r} can be made"
-    said = short(str(error).partition("\n")[0], 200)
+    reason = short(str(error).partition("\n")[0], 200)
     absent = missing("mo")
     if "mo_gymnasium" in absent and isinstance(error, gymnasium.error.UnregisteredEnv):
-        said = "" if identifier.startswith("mo-") else f"{said.rstrip('.')}; and "
-        return BadInput(f"{why}: {said}{lacking('mo')}")
-    if "Box2D" in absent and isinstance(error, gymnasium.error.DependencyNotInstalled) and "Box2D" in said:
+        reason = "" if identifier.startswith("mo-") else f"{reason.rstrip('.')}; and "
+        return BadInput(f"{why}: {reason}{lacking('mo')}")
+    if "Box2D" in absent and isinstance(error, gymnasium.error.DependencyNotInstalled) and "Box2D" in reason:
         return BadInput(f"{why}: {lacking('mo')}")
-    if missing("mujoco") and isinstance(error, gymnasium.error.DependencyNotInstalled) and "mujoco" in said.lower():
+    if missing("mujoco") and isinstance(error, gymnasium.error.DependencyNotInstalled) and "mujoco" in reason.lower():
         return BadInput(f"{why}: {lacking('mujoco')}")
-    return BadInput(f"{why}: {said}")
+    plain = {name.lower(): name for name in gymnasium.registry}
+    if identifier.lower() in plain:
+        return BadInput(f"{why}: did you mean {plain[identifier.lower()]!r}?")
+    if Path(identifier, "agent.json").is_file():
+        return BadInput(f"{short(identifier)!r} is a run, and no environment: give it as --run {short(identifier)}")
+    module, colon, name = identifier.rpartition(":")
+    if colon and Path(f"{module.replace('.', '/')}.py").is_file():
+        return BadInput(f"{why}: nothing is registered as {name!r}; what a file names is {module}.py:{name}")
+    if isinstance(error, gymnasium.error.NameNotFound | gymnasium.error.NamespaceNotFound):
+        reason += f" If a module registers it, MODULE:{short(identifier)} imports that first"
+    return BadInput(f"{why}: {reason}")
 
 
 def make_environment(identifier: str, /, **options: Any) -> tuple[Any, str]:
@@ -262,12 +263,15 @@ def make_environment(identifier: str, /, **options: Any) -> tuple[Any, str]:
     except gymnasium.error.Error as error:
         raise _not_made(identifier, error) from None
     except TypeError as error:
-        words = short(str(error), 200)
+        for name in options:
+            if neighbour(name, OPTIONS):
+                raise unknown("option", name, OPTIONS) from None
+        words = short(str(error).partition(" was raised from")[0], 200)
         raise BadInput(f"environment {short(identifier)!r} does not take these options: {words}") from None
     except Exception as error:  # whatever its own code, or a package it misses, may raise
         words = f"{type(error).__name__}: {short(str(error), 200)}"
         raise BadInput(f"environment {short(identifier)!r} cannot be made: {words}") from None
-    for wrapper in wrappers:
+    for wrapper in wrappers if isinstance(wrappers, list | tuple) else [wrappers]:
         env = _wrapped(env, wrapper)
     return env, note
 
@@ -281,6 +285,11 @@ def _wrapped(env: Any, wrapper: Any) -> Any:
     import gymnasium
 
     try:
+        if not isinstance(wrapper, list | tuple):
+            raise BadInput(
+                f"the wrapper {short(repr(wrapper))} is no pair such as ('ClipReward', {{'max_reward': 1.0}}): give "
+                "one, or the environment wrapped by yourself"
+            )
         name, arguments = wrapper
         if name not in WRAPPERS:
             raise unknown("wrapper", name, WRAPPERS)
@@ -305,11 +314,18 @@ def _given_advisors(env: Any, given: Any, remainder: bool) -> list[Advisor] | No
                 "remainder is what the advisors leave of the reward, and none are given: give advisors='info:reward_*'"
             )
         return None
-    parts = given.split(",") if isinstance(given, str) else given
-    if not isinstance(parts, list | tuple):
-        raise BadInput(f"advisors are {short(repr(given))}: give a list of tables, or a text such as 'info:reward_*'")
+    if isinstance(given, Mapping):  # rewards by the advisors' names
+        fields = {name: what if isinstance(what, Mapping) else {"reward": what} for name, what in given.items()}
+        given = [Advisor(name, **own) for name, own in fields.items()]
+    if not isinstance(given, Iterable):
+        raise BadInput(
+            f"advisors are {short(repr(given))}: give rewards by name, a list of advisors, or 'info:reward_*'"
+        )
+    parts = given.split(",") if isinstance(given, str) else list(given)
     space = getattr(env, "single_observation_space", env.observation_space)
+    own = {name: Advisor(name, reward=k) for k, name in enumerate(component_names(env))}
     parts = [part if isinstance(part, Advisor | str) else _advisor_from(part, space) for part in parts]
+    parts = [own.get(part.strip(), part) if isinstance(part, str) else part for part in parts]
     info = first_info(env) if any(isinstance(part, str) or key_of(part.reward) for part in parts) else {}
     advisors: list[Advisor] = []
     taken: dict[Any, Advisor | str] = {}  # terms, and the first pattern or advisor that takes each
@@ -323,8 +339,7 @@ def _given_advisors(env: Any, given: Any, remainder: bool) -> list[Advisor] | No
                     both = [one.strip() if isinstance(one, str) else f"advisor {one.name!r}" for one in (first, part)]
                     raise BadInput(
                         f"the term {advisor.reward} would be paid twice, by {both[0]} and by {both[1]}: let one of "
-                        f"them "
-                        "take it"
+                        "them take it"
                     )
         advisors += found
     return [*advisors, Advisor("remainder", reward=REMAINDER)] if remainder else advisors
@@ -337,30 +352,27 @@ def _names(env: Any, adapter: Adapter) -> tuple[str, ...]:
 
 
 def task_from_gymnasium(
-    env: Any, advisors: Sequence[Advisor | str] | str | None, name: str | None,
-    discretise: Callable[[Any], Hashable] | None, options: dict[str, Any] | None = None, remainder: bool = False,
+    env: Any, advisors: Any, name: str | None, discretise: Callable[[Any], Hashable] | None, remainder: bool,
+    components: Any, bins: Any, options: dict[str, Any],
 ) -> Task:  # fmt: skip
     """See `Task.from_gymnasium`."""
-    options, note = options or {}, ""
-    given: Any = advisors if advisors is None or isinstance(advisors, str) else list(advisors)
-    by_name = env.removeprefix(PREFIX) if isinstance(env, str) else None
+    if advisors is not None and components is not None:
+        raise BadInput("the task has advisors and components as well: give one of them")
+    if not isinstance(remainder, bool):
+        raise BadInput(f"remainder is {short(repr(remainder))}: give true or false")
+    if bins is not None and discretise is not None:
+        raise BadInput("the task has bins and discretise= as well: give one of them")
+    by_name, note = env.removeprefix(PREFIX) if isinstance(env, str) else None, ""
     if by_name is not None:
-        given, remainder = (options.pop(key, usual) for key, usual in (("advisors", given), ("remainder", remainder)))
-        if given is not None and "components" in options:
-            raise BadInput("the task has advisors and components as well: give one of them")
-        if not isinstance(remainder, bool):
-            raise BadInput(f"remainder is {short(repr(remainder))}: give true or false")
-        bins, components = (options.pop(key, None) for key in ("bins", "components"))
         env, note = make_environment(by_name, **options)
-        if components is not None:
-            given = _component_advisors(env, by_name, components)
-        if bins is not None and discretise is not None:
-            raise BadInput("the task has bins and discretise= as well: give one of them")
-        if bins is not None:
-            discretise = _bins(bins, env)
     elif options:
         option = short(next(iter(options)))
-        raise BadInput(f"option {option!r} is for an environment given by its name: make this one with it")
+        limits = option == "max_episode_steps"
+        how = "wrap this one in gymnasium.wrappers.TimeLimit" if limits else "make this one with it"
+        raise BadInput(f"option {option!r} is for an environment given by its name: {how}")
+    _check_spaces(env)
+    given = advisors if components is None else _component_advisors(env, components)
+    discretise = discretise if bins is None else _bins(bins, env)
     chosen = _given_advisors(env, given, remainder)
     if chosen is None:
         names = component_names(env)
@@ -377,39 +389,37 @@ def task_from_gymnasium(
         name = "vector environment" if adapter.vector else type(env.unwrapped).__name__
     called = f"{PREFIX if named in TASKS else ''}{named}"
     return Task(
-        name=name or called, maker="" if by_hand else called, by_hand=by_hand, note=note,
-        actions=_names(env, adapter),
-        observation_names=observation_names(env),
-        advisors=tuple(chosen), adapter=adapter, options=data,
+        name=name or called, maker="" if by_hand else called, by_hand=by_hand, note=note, actions=_names(env, adapter),
+        observation_names=observation_names(env), advisors=tuple(chosen), adapter=adapter, options=data,
         known={"environment": described(env), "discretise": known(discretise)},
+        defaults=GYMNASIUM if named is None else defaults_of(called),
     )  # fmt: skip
 
 
+def _check_spaces(env: Any) -> None:
+    """Refuse an environment that does not say what its actions and observations are."""
+    from gymnasium import Space
+
+    for name in ("action_space", "observation_space"):
+        if not isinstance(getattr(env, name, None), Space):
+            raise BadInput(f"{type(env.unwrapped).__name__} has no {name}: set it to a space of gymnasium.spaces")
+
+
 def _bins(bins: Any, env: Any) -> Bins:
-    """As they were given; where no bins would do, that is said before anything of these."""
+    """As they were given; where no bins would do, that comes before anything of these."""
     from gymnasium import spaces
 
     if isinstance(env.action_space, spaces.Box):
         raise BadInput(CONTINUOUS)
-    return bins if isinstance(bins, Bins) else Bins.parse(str(bins), env.observation_space)
+    text = ",".join(map(str, bins)) if isinstance(bins, list | tuple) else str(bins)
+    return bins if isinstance(bins, Bins) else Bins.parse(text, env.observation_space)
 
 
-def _component_advisors(env: Any, identifier: str, components: Any) -> list[Advisor]:
+def _component_advisors(env: Any, components: Any) -> list[Advisor]:
     if isinstance(components, str) or not all(isinstance(part, str) and part for part in components):
         raise BadInput(f"components are {short(repr(components))}: give a list of names")
     count = reward_components(env)
     if len(components) != count:
         kind = f"a vector of {count}" if count else "a number"
-        raise BadInput(f"{len(components)} components were named, but the reward of {identifier!r} is {kind}")
+        raise BadInput(f"{len(components)} components were named, but the environment's reward is {kind}")
     return [Advisor(part, reward=k) for k, part in enumerate(components)]
-
-
-def make_gymnasium(identifier: str, /, **options: Any) -> Task:
-    """A registered environment, by default with one advisor for each component of its reward.
-
-    `components` names them, `action_names` the actions, `bins` cuts real-valued observations, `max_episode_steps`
-    limits episodes, `advisors` and `wrappers` are as a checkpoint keeps them; what else is given goes to the
-    environment.
-    """
-    names = options.pop("action_names", None)
-    return with_action_names(task_from_gymnasium(identifier, None, None, None, options), names)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.envs.env_lock import lock_of
-from multiadvisor.envs.stepping import begin_episode, five
+from multiadvisor.envs.step import begin_episode, five
 from multiadvisor.errors import BadInput, short
 from multiadvisor.task import REMAINDER, Advisor, Transition
 
@@ -29,16 +29,6 @@ _SHOWN = 12  # so many keys are named in a complaint
 def key_of(reward: Any) -> str | None:
     """The key that an advisor' reward names; None where it names none."""
     return reward.removeprefix(PREFIX) if isinstance(reward, str) and reward.startswith(PREFIX) else None
-
-
-def check_named(advisor: Advisor) -> None:
-    """Refuse a text that is no reward."""
-    if isinstance(advisor.reward, str) and advisor.reward != REMAINDER and not key_of(advisor.reward):
-        raise BadInput(
-            f"the reward of advisor {advisor.name!r} is {short(advisor.reward)!r}: write {PREFIX}KEY for a term in "
-            f"info, or "
-            f"{REMAINDER!r} for what the other advisors leave"
-        )
 
 
 def _found(info: Any, key: str) -> Any:
@@ -67,8 +57,7 @@ def term(advisor: Advisor, key: str, info: Any) -> float:
     except (LookupError, ValueError):
         raise BadInput(
             f"advisor {advisor.name!r} takes {PREFIX}{key}, which the info of a step lacks ({_listed(info)}): name a "
-            f"key "
-            "that every step has, or give a function of the transition"
+            "key that every step has, or give a function of the transition"
         ) from None
     given = np.asarray(value)
     if given.dtype.kind not in _NUMBERS:
@@ -76,8 +65,7 @@ def term(advisor: Advisor, key: str, info: Any) -> float:
     if given.ndim:
         raise BadInput(
             f"advisor {advisor.name!r} takes {PREFIX}{key}, which is an array of the shape {given.shape}: name one of "
-            f"its "
-            f"numbers, such as {PREFIX}{key}.0, or give advisors='{PREFIX}{key}' for an advisor each"
+            f"its numbers, such as {PREFIX}{key}.0, or give advisors='{PREFIX}{key}' for an advisor each"
         )
     return float(given)
 
@@ -104,20 +92,22 @@ class Terms:
         """`source` [n]: the place of each advisor' reward among the signals."""
         self._named: list[tuple[int, str, Advisor]] = []
         for place, advisor in zip(source.tolist(), advisors, strict=True):
-            check_named(advisor)
-            if (key := key_of(advisor.reward)) is not None:
+            if key := key_of(advisor.reward):
                 self._named.append((place, key, advisor))
+            elif isinstance(advisor.reward, str) and advisor.reward != REMAINDER:
+                raise BadInput(
+                    f"the reward of advisor {advisor.name!r} is {short(advisor.reward)!r}: write {PREFIX}KEY for a "
+                    f"term in info, or {REMAINDER!r} for what the other advisors leave"
+                )
         rest = [j for j, advisor in enumerate(advisors) if advisor.reward == REMAINDER]
         if len(rest) > 1:
             raise BadInput(
-                f"advisors {advisors[rest[0]].name!r} and {advisors[rest[1]].name!r} take the remainder: let one of "
-                f"them"
+                f"{advisors[rest[0]].name!r} and {advisors[rest[1]].name!r} both take the remainder: let one of them"
             )
         if rest and components:
             raise BadInput(
                 f"advisor {advisors[rest[0]].name!r} takes the rest of the reward, which is a vector of {components}: "
-                f"name "
-                "its components instead"
+                "name its components instead"
             )
         self._rest = int(source[rest[0]]) if rest else -1
         self._others = np.delete(source, rest)
@@ -215,6 +205,8 @@ def found_advisors(pattern: str, info: Mapping[str, Any]) -> list[Advisor]:
             called = " ".join(filter(None, match.groups())) or name.rpartition(".")[2]
             parts = [("", "")] if value.ndim == 0 else [(f" {k}", f".{k}") for k in range(len(value))]
             advisors += [Advisor(f"{called}{number}", reward=f"{PREFIX}{name}{place}") for number, place in parts]
+    if not advisors and any(name.startswith(f"{key}.") for name, _ in _terms(info)):
+        return found_advisors(f"{pattern}.*", info)  # of a dictionary, all of it
     if not advisors:
         raise BadInput(f"no number in info fits {PREFIX}{short(key)} ({_listed(info)}): name another key")
     return advisors

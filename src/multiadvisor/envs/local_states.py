@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.core.validation import require
-from multiadvisor.errors import BadInput, short
+from multiadvisor.errors import BadInput, failed, short
 from multiadvisor.task import Advisor
 
 _LONGEST_STATE = 1 << 20  # characters of JSON; an image of 84 x 84 in colour has 40,000
@@ -34,7 +34,8 @@ def array_key(space: Any) -> Callable[[Any], bytes]:
     def key(observation: Any) -> bytes:
         try:
             if observation.dtype is dtype:
-                return bytes(observation.tobytes())
+                found: bytes = observation.tobytes()
+                return found
         except AttributeError:
             pass
         return _conformed(observation, space).tobytes()
@@ -68,8 +69,7 @@ def number_key(space: Any) -> Callable[[Any], int]:
             return index(observation) - start
         except TypeError:
             raise BadInput(
-                f"the observation {short(repr(observation))} is not an integer, as {space} has them: correct one of "
-                "them"
+                f"the observation {short(repr(observation))} is not an integer, as {space} has them"
             ) from None
 
     return key
@@ -119,17 +119,15 @@ def _whole_observation(space: Any, discretise: Phi | None) -> tuple[Phi, int | N
 
     if discretise is not None:
         return discretise, getattr(discretise, "states", None)
-    if isinstance(space, spaces.Discrete):
-        return number_key(space), int(space.n)
     key = _key_of(space)
-    return None if key is None else (key, None)
+    return None if key is None else (key, int(space.n) if isinstance(space, spaces.Discrete) else None)
 
 
 class View:
     """One distinct phi: a function of the observation, and the rows of its local states."""
 
-    def __init__(self, phi: Phi, states: int | None, owner: str) -> None:
-        self.phi, self.states, self.owner = phi, states, owner
+    def __init__(self, phi: Phi, states: int | None, owner: Advisor) -> None:
+        self.phi, self.states, self.owner, self.table = phi, states, owner.name, owner.table
         self.width = self.first = 0
         self.seen: dict[Hashable, int] = {}
 
@@ -175,20 +173,16 @@ class LocalStates:
             if self._whole is None:
                 raise NoTable(
                     f"advisor {advisor.name!r} looks at the whole observation, which is "
-                    f"{short(str(self._space), 120)}: "
-                    "pass discretise= (for example Bins), give the advisor a state function, or learn with a network "
-                    "(learner='dqn', on the command line --learner dqn)"
+                    f"{short(str(self._space), 120)}: give bins (discretise= or, on the command line, --bins), the "
+                    "advisor a state function, or learn with a network (learner='dqn', on the command line --learner "
+                    "dqn)"
                 )
             phi, states = self._whole
             return phi, states if advisor.states is None else advisor.states
         if isinstance(advisor.state, str):
-            raise BadInput(
-                f"the state of advisor {advisor.name!r} is the name {short(advisor.state)!r}: give a function"
-            )
+            raise BadInput(f"advisor {advisor.name!r} has the state {short(advisor.state)!r}, a name: give a function")
         if callable(advisor.state):
-            return advisor.state, advisor.states if advisor.states is not None else getattr(
-                advisor.state, "states", None
-            )
+            return advisor.state, getattr(advisor.state, "states", None) if advisor.states is None else advisor.states
         shape = getattr(self._space, "shape", None)
         if not shape or len(shape) != 1 or not np.issubdtype(self._space.dtype, np.integer):
             refuse = NoTable if shape and len(shape) in (1, 3) else BadInput
@@ -199,8 +193,7 @@ class LocalStates:
         picked = _Components(advisor.state)
         if not all(-shape[0] <= k < shape[0] for k in picked.picked):
             raise BadInput(
-                f"advisor {advisor.name!r} picks components {short(repr(advisor.state))} of an observation of "
-                f"{shape[0]}"
+                f"{advisor.name!r} picks components {short(repr(advisor.state))} of an observation of {shape[0]}"
             )
         return picked, advisor.states
 
@@ -214,7 +207,7 @@ class LocalStates:
             key = (given if isinstance(given, tuple) else id(given), advisor.table, states)
             if key not in numbers:
                 numbers[key] = len(self.views)
-                self.views.append(View(phi, states, advisor.name))
+                self.views.append(View(phi, states, advisor))
             view = self.views[numbers[key]]
             self.view_of[j] = numbers[key]
             if advisor.table is None:
@@ -226,24 +219,23 @@ class LocalStates:
 
     def _lay_out(self) -> None:
         """The first rows of the views whose local states are known; those of one table are the same."""
-        laid: dict[str, int] = {}
+        laid: dict[Any, int] = {}
         for k, view in enumerate(self.views):
-            table = next(f.table for j, f in enumerate(self.advisors) if self.view_of[j] == k)
-            if view.states is None:
-                continue
-            if table is not None and table in laid:
-                view.first = laid[table]
-                continue
-            view.first = self.rows
-            self.rows += view.states * view.width
-            if table is not None:
-                laid[table] = view.first
+            if view.states is not None:
+                own = k if view.table is None else view.table
+                if own not in laid:
+                    laid[own] = self.rows
+                    self.rows += view.states * view.width
+                view.first = laid[own]
 
     def locate(self, observation: Any) -> None:
         """Fill `firsts` for an observation."""
         firsts = self.firsts
         for k, phi, get, view in self._looks:
-            state = phi(observation)
+            try:
+                state = phi(observation)
+            except Exception as error:
+                raise failed(f"the state of advisor {view.owner!r}", error) from error
             try:
                 if get is not None:
                     first = get(state)
@@ -255,10 +247,15 @@ class LocalStates:
             if 0 <= state < (view.states or 0):
                 firsts[k] = view.first + state * view.width
             else:
-                raise BadInput(
-                    f"advisor {view.owner!r} gave the local state {state}, but it has {view.states}, counted from 0: "
-                    "correct its state function or `states`"
-                )
+                raise self._outside(view, observation, state)
+
+    def _outside(self, view: View, observation: Any, state: int) -> BadInput:
+        if self._whole is not None and view.phi is self._whole[0] and self.discretise is None:
+            return BadInput(f"the observation {short(repr(observation))} is not in {self._space}: correct one of them")
+        return BadInput(
+            f"advisor {view.owner!r} gave the local state {state}, but it has {view.states}, counted from 0: correct "
+            "its state function or `states`"
+        )
 
     def _count(self, view: View, state: Hashable) -> int:
         """Rows for a local state met for the first time."""

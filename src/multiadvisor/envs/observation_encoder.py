@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.errors import BadInput, short
-from multiadvisor.task import Advisor, Task
+from multiadvisor.task import Advisor, Task, World
 
 
 class ObservationEncoder(NamedTuple):
@@ -35,19 +35,15 @@ class ObservationEncoder(NamedTuple):
 def encoder_of(task: Task, image: bool = False) -> ObservationEncoder:
     """How a task's states are seen by a network; `image`: it has convolutions."""
     if task.world is not None:
-        return _world_encoder(task, image)
+        return _world_encoder(task, task.world, image)
     assert task.adapter is not None
-    env = task.adapter.env
-    space = env.single_observation_space if task.adapter.vector else env.observation_space
-    return encoder_of_space(space, task.advisors, image)
+    return encoder_of_space(task.adapter.space, task.advisors, image)
 
 
-def _world_encoder(task: Task, image: bool) -> ObservationEncoder:
+def _world_encoder(task: Task, world: World, image: bool) -> ObservationEncoder:
     """The image of a world's board, or its numbers as one-hot vectors."""
     from gymnasium import spaces
 
-    world = task.world
-    assert world is not None
     board = task.board if world.size > 1 else None  # one number says it all, and in fewer inputs
     if board is not None:
         space: Any = spaces.Box(0, 1, (4, *board.shape), np.uint8)
@@ -76,14 +72,12 @@ def _plain(space: Any) -> tuple[tuple[int, ...], np.dtype, float, Callable[[Any]
 
         def convert(observation: Any) -> np.ndarray:
             try:
-                seen = np.asarray(observation)
-                if seen.shape != shape:
-                    raise BadInput(f"an observation of the shape {seen.shape} was given where {shape} is expected")
-                return (seen.transpose(2, 0, 1) if turned else seen).astype(dtype, copy=False).reshape(-1)
+                seen = np.asarray(observation).astype(dtype, copy=False)
             except (TypeError, ValueError) as error:
-                if isinstance(error, BadInput):
-                    raise
                 raise BadInput(f"the observation {short(repr(observation))} is no array of numbers: {error}") from None
+            if seen.shape != shape:
+                raise BadInput(f"an observation of the shape {seen.shape} was given where {shape} is expected")
+            return (seen.transpose(2, 0, 1) if turned else seen).reshape(-1)
 
         size = (math.prod(shape),) if len(shape) != 3 else (shape[2], *shape[:2]) if turned else shape
         return size, dtype, 1.0 / 255.0 if byte and space.high.max() > 1 else 1.0, convert
@@ -139,7 +133,7 @@ def _numbers(function: Callable[[Any], Any], observation: Any) -> np.ndarray:
         return np.asarray(state, np.float32).reshape(-1)
     except (TypeError, ValueError):
         raise BadInput(
-            f"a state function gave {state!r}, which a network cannot see: return a number, or always as many of them"
+            f"a state function gave {state!r}, which a network cannot see: return a number, or several"
         ) from None
 
 
@@ -171,15 +165,12 @@ def encoder_of_space(space: Any, advisors: Sequence[Advisor], image: bool) -> Ob
         elif advisor.state is None or isinstance(advisor.state, str):
             mask[: parts[0]] = 1
         else:
-            picked = [advisor.state] if isinstance(advisor.state, int) else list(advisor.state)
-            if not all(isinstance(k, int | np.integer) for k in picked):
-                raise BadInput(f"advisor {advisor.name!r} picks {advisor.state}: give integers")
-            if not all(-len(blocks) <= k < len(blocks) for k in picked):
-                what = "channels" if image or len(getattr(space, "shape", None) or ()) == 3 else "components"
-                raise BadInput(
-                    f"advisor {advisor.name!r} picks {what} {advisor.state} of an observation of {len(blocks)}"
-                )
-            for k in picked:
+            for k in [advisor.state] if isinstance(advisor.state, int) else advisor.state:
+                if not isinstance(k, int | np.integer):
+                    raise BadInput(f"advisor {advisor.name!r} picks {advisor.state}: give integers")
+                if not -len(blocks) <= k < len(blocks):
+                    what = "channels" if image or len(getattr(space, "shape", None) or ()) == 3 else "components"
+                    raise BadInput(f"{advisor.name!r} picks {what} {advisor.state} of an observation of {len(blocks)}")
                 mask[blocks[k]] = 1
         masks.append(tuple(mask.tolist()))
     if not functions:

@@ -1,18 +1,70 @@
-"""Python environments of a task, stepped one after the other; a run that was saved resumes where its segments end."""
+"""Python environments of a task, stepped one after the other; a run that was saved resumes where its segments end.
+
+An environment is seeded again every thousand steps or so, at the start of an episode, and the actions since then are
+kept. So a run that was saved, or whose environment was borrowed for an evaluation, resumes exactly where it was: that
+segment is played again. (Seeding every episode would cost more than learning where episodes are short.)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from multiadvisor.core.rng import ENVIRONMENT, environment_seed
 from multiadvisor.core.validation import Arrays, array, require, whole
 from multiadvisor.envs.observation_encoder import ObservationEncoder
-from multiadvisor.envs.segment import Segment
-from multiadvisor.envs.step import Step
-from multiadvisor.envs.stepping import copied
+from multiadvisor.envs.step import Step, copied
+from multiadvisor.errors import BadInput
 from multiadvisor.task import Task, Transition
+
+LENGTH = 1000  # steps after which the next episode begins a new segment
+
+
+class Segment:
+    """From the last seed on, in the environment number `place` of a run with this seed."""
+
+    def __init__(self, task: str, seed: int, place: int = 0) -> None:
+        self._task, self._seed, self._place = task, seed, place
+        self.seeded_at = 0
+        """The step at which it began."""
+        self.actions: list[Any] = []
+        """The actions since then, as the adapter takes them: counted from 0, or arrays."""
+
+    def _first(self) -> int:
+        return environment_seed(self._seed, ENVIRONMENT, self.seeded_at + (self._place << 40))
+
+    def next_seed(self, step: int) -> int | None:
+        """The seed of the episode that begins at this step; None where it needs none."""
+        if self.actions and len(self.actions) < LENGTH:
+            return None
+        self.begin(step)
+        return self._first()
+
+    def begin(self, step: int) -> None:
+        """Whatever was going on is given up, and the next episode begins a new segment."""
+        self.seeded_at = step
+        self.actions.clear()
+
+    def play_again(self, reset: Callable[[int | None], Any], step: Callable[[Any], tuple[bool, bool]]) -> bool:
+        """Play it again: whether its last episode is over."""
+        reset(self._first())
+        over = False
+        for steps, action in enumerate(self.actions):
+            if over:
+                if steps >= LENGTH:  # a new segment would have begun here
+                    raise self.not_reproducible()
+                reset(None)
+            over = any(step(action))
+        return over
+
+    def not_reproducible(self) -> BadInput:
+        """The complaint about episodes that went another way than before."""
+        return BadInput(
+            f"task {self._task!r} is not reproducible from the same seed and actions, so its run cannot be resumed: "
+            "run check_task on it"
+        )
 
 
 class PythonEnv:
@@ -108,7 +160,8 @@ class PythonEnv:
         adapter.arrive(transition.observation)
         adapter.check_reward(transition.reward)
         before = self.active
-        terminated, truncated = adapter.step(number, transition[3:4] + transition[2:3] + transition[4:])
+        _, _, reward, after, *rest = transition
+        terminated, truncated = adapter.step(number, (after, reward, *rest))
         ended = (adapter.has_ended == 1)[None]
         return Step(
             [transition.observation], np.array([number]), before, adapter.paid[None], (ended | ~self.active) & before,
@@ -125,17 +178,14 @@ class PythonEnv:
 
     def tensors(self) -> Arrays:
         """Where the episodes are: seeds and actions."""
-        logs = [segment.actions for segment in self.segments]
+        logs, box = [segment.actions for segment in self.segments], self.adapters[0].box
+        size = () if box is None else (box.size,)
+        trail = np.array([action for log in logs for action in log], np.float32 if size else np.int64)
         return {
             "seeded_at": np.array([segment.seeded_at for segment in self.segments], np.int64),
             "env_steps": self.steps, "trail_lengths": np.array([len(log) for log in logs], np.int64),
-            "trail": self._array([action for log in logs for action in log]),
+            "trail": trail.reshape(len(trail), *size),  # [T] their numbers, or [T, size] from -1 to 1
         }  # fmt: skip
-
-    def _array(self, log: list[Any]) -> np.ndarray:
-        """Actions as an array: [T] their numbers, or [T, size] from -1 to 1."""
-        size = () if self.adapters[0].box is None else (self.adapters[0].box.size,)
-        return np.array(log, np.float32 if size else np.int64).reshape(len(log), *size)
 
     def restore(self, tensors: Arrays, steps: np.ndarray) -> bool:
         """Resume what `tensors` gave after `steps` [N]: the segments are played again up to where they were."""

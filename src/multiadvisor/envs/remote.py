@@ -20,7 +20,7 @@ import gymnasium
 import numpy as np
 
 from multiadvisor.core import plugins
-from multiadvisor.envs.stepping import begin_episode, finite_reward, five
+from multiadvisor.envs.step import begin_episode, finite_reward, five
 from multiadvisor.errors import BadInput, fault_of_environment
 from multiadvisor.task import Task
 
@@ -114,7 +114,7 @@ def serve() -> None:
 
 def _answers(into: Any) -> Iterator[bytes]:
     """To every command that comes in."""
-    from multiadvisor.envs.builtin import make
+    from multiadvisor.envs.registry import make
 
     for name in sys.argv[1:]:
         plugins.import_own(name)

@@ -10,9 +10,9 @@ import numpy as np
 from multiadvisor.core.rng import CHOICE, EVALUATION, draw_python, episode_key, evaluation_seed, stream_key
 from multiadvisor.envs.compiled_env import CompiledEnv
 from multiadvisor.envs.python_env import PythonEnv
-from multiadvisor.envs.step import Env, Step
-from multiadvisor.envs.stepping import LONGEST_EPISODE, endless, finite_reward
+from multiadvisor.envs.step import LONGEST_EPISODE, Env, Step, endless, finite_reward
 from multiadvisor.errors import BadInput
+from multiadvisor.learners.gvf.gvf_spec import paid_by_goals
 from multiadvisor.task import Task
 
 
@@ -56,15 +56,12 @@ class EvaluationEpisodes:
     def step(self, action: Any) -> Step:
         """Play a step; `gain` is what it adds to the score."""
         env = self._python if self._compiled is None else self._compiled
-        step, goals = env.step(np.asarray(action)[None]).single(), self.task.goals
+        step = env.step(np.asarray(action)[None]).single()
         self._elapsed += 1
-        if goals is None:
-            who = step.advisors
-            return step._replace(action=action, gain=float(self._weights[who] @ step.reward[who]))
-        # each is paid in units of its goal, and the score is the environment's own
-        gain = finite_reward(self._python.adapters[0].signals[0])
-        reward = goals.earned(step.state, step.next_state, gain, self.task.n)
-        return step._replace(action=action, reward=reward, ended=reward != 0, gain=gain)
+        who = step.advisors
+        step = step._replace(action=action, gain=float(self._weights[who] @ step.reward[who]))
+        found: Step = paid_by_goals(self.task, step, lambda: finite_reward(self._python.adapters[0].signals[0]))
+        return found
 
 
 def rollout(episodes: EvaluationEpisodes, episode: int, act: Callable[[Any, int], Any]) -> Iterator[Step]:

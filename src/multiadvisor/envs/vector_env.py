@@ -13,8 +13,7 @@ import numpy as np
 from multiadvisor.core.rng import ENVIRONMENT, environment_seed
 from multiadvisor.core.validation import Arrays, whole
 from multiadvisor.envs.observation_encoder import ObservationEncoder
-from multiadvisor.envs.step import Step
-from multiadvisor.envs.stepping import begin_episode, five
+from multiadvisor.envs.step import Step, begin_episode, five
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
 

@@ -9,7 +9,6 @@ What is not an option of the environment (`observation`, `render_mode`, `rewards
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -21,12 +20,11 @@ from gymnasium.vector.utils import batch_space
 
 from multiadvisor.core.rng import ENVIRONMENT, stream_key
 from multiadvisor.envs import render
-from multiadvisor.envs.builtin import make
 from multiadvisor.envs.compiled_env import CompiledEnv
-from multiadvisor.envs.registry import TASKS
+from multiadvisor.envs.registry import TASKS, make, options_of
 from multiadvisor.envs.worlds.board import DIRECTIONS
 from multiadvisor.errors import BadInput, short, unknown
-from multiadvisor.task import Task
+from multiadvisor.task import Task, World
 
 OBSERVATIONS = ("compact", "image")
 REWARDS = ("advisors", "groups")
@@ -58,19 +56,14 @@ class _Payment(NamedTuple):
         return spaces.Box(low, high, dtype=np.float64)
 
 
-def _each_advisor(task: Task) -> _Payment:
-    return _Payment(task.names, np.arange(task.n), np.ones(task.n))
-
-
-def _each_group(task: Task) -> _Payment:
-    """Weighted, so that the components sum to the scalar reward; an advisor without a group stands for itself."""
+def _payment(task: Task, rewards: str) -> _Payment:
+    """Of each advisor; or weighted, so that the components sum to the scalar reward, of each group, where an advisor
+    without one stands for itself."""
+    if rewards == "advisors":
+        return _Payment(task.names, np.arange(task.n), np.ones(task.n))
     groups = [advisor.group or advisor.name for advisor in task.advisors]
     names = tuple(dict.fromkeys(groups))
     return _Payment(names, np.array([names.index(group) for group in groups]), task.weights)
-
-
-def _together(task: Task) -> _Payment:
-    return _Payment(("reward",), np.zeros(task.n, np.int64), task.weights, scalar=True)
 
 
 def _task(task: str | Task, options: dict[str, Any], own: Sequence[str]) -> Task:
@@ -79,7 +72,7 @@ def _task(task: str | Task, options: dict[str, Any], own: Sequence[str]) -> Task
         if options:
             raise BadInput(f"a task that is given whole takes no option, and so no {short(next(iter(options)))!r}")
     else:
-        known = inspect.signature(TASKS[task]).parameters if task in TASKS else options
+        known = options_of(TASKS[task]) if task in TASKS else options
         for option in options:
             if option not in known:
                 raise unknown(f"option of the environment of task {task!r}", option, [*known, *own])
@@ -98,25 +91,22 @@ class _Play:
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise unknown("render mode", render_mode, RENDER_MODES)
         self.task, self.image, self.render_mode = task, observation == "image", render_mode
-        self.advisors, self.payment = _each_advisor(task), _together(task)
+        self.advisors = _payment(task, "advisors")
+        self.payment = _Payment(("reward",), np.zeros(task.n, np.int64), task.weights, scalar=True)
         self.actions = spaces.Discrete(len(task.actions))
-        self.observations = self._observations()
         self.env = CompiledEnv(task, np.zeros(batch, np.uint64))
+        self.observations = self._observations(self.env.world)
         self.over = np.ones(batch, bool)
         self.seeded = False
         self._last = np.full(batch, -1)  # the last actions, for which way Pac-Boy faces
 
-    def _observations(self) -> spaces.Space[Any]:
-        world = self.task.world
-        assert world is not None
+    def _observations(self, world: World) -> spaces.Space[Any]:
         if self.image:
             if self.task.board is None:
                 raise BadInput(f"task {self.task.name!r} has no board to make an image of: use observation='compact'")
             return spaces.Box(0, 1, (4, *self.task.grid.shape), np.uint8)
         if world.sizes is None:
-            raise BadInput(
-                f"the world of task {self.task.name!r} does not give the `sizes` of its states: no space fits"
-            )
+            raise BadInput(f"the world of task {self.task.name!r} gives no `sizes` of its states: no space fits")
         return spaces.Discrete(world.sizes[0]) if world.size == 1 else spaces.MultiDiscrete(list(world.sizes))
 
     def observe(self) -> np.ndarray:
@@ -159,9 +149,7 @@ class _Play:
         """The compiled loop looks actions up unchecked, so nothing else may get there."""
         given, count = np.asarray(actions), int(self.actions.n)
         if given.shape != self.over.shape:
-            raise BadInput(
-                f"actions of shape {given.shape} were given for {len(self.over)} episodes: give one for each"
-            )
+            raise BadInput(f"{len(self.over)} episodes were given actions of shape {given.shape}: give one for each")
         if given.dtype.kind not in "iu":
             raise BadInput(f"action {given[0]} is not an integer: choose one from 0 to {count - 1}")
         wrong = (given < 0) | (given >= count)
@@ -244,10 +232,8 @@ class _VectorReward:
         super().__init__(task, **options)  # type: ignore[call-arg]
         if rewards not in REWARDS:
             raise unknown("rewards", rewards, REWARDS)
-        payment = _each_advisor(self.task) if rewards == "advisors" else _each_group(self.task)
-        self._play.payment = payment
-        self.reward_space = payment.space(self.task)
-        self.reward_names = payment.names
+        self._play.payment = payment = _payment(self.task, rewards)
+        self.reward_space, self.reward_names = payment.space(self.task), payment.names
         self.reward_dim = len(payment.names)
 
 
@@ -314,9 +300,7 @@ class WorldVectorEnv(VectorEnv[Any, Any, np.ndarray]):
             return [int(seed) + b for b in range(self.num_envs)]
         seeds = [int(one) for one in seed]
         if len(seeds) != self.num_envs:
-            raise BadInput(
-                f"{len(seeds)} seeds were given for {self.num_envs} episodes: give one number, or one for each"
-            )
+            raise BadInput(f"{len(seeds)} seeds were given for {self.num_envs} episodes: give one, or one for each")
         return seeds
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:

@@ -7,7 +7,7 @@
 'left'
 """
 
-from multiadvisor.analysis.theory.exact_tables import greedy_stuck
+from multiadvisor.analysis.theory.learned_values import greedy_stuck
 from multiadvisor.explain.ablation import contributions, disagreement, influence
 from multiadvisor.explain.explanation import Explanation, explain, explain_advice
 from multiadvisor.explain.leads import lead

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.core.aggregator import Aggregator, aggregator_of
-from multiadvisor.learners.finite_choice import nobody
-from multiadvisor.learners.protocol import Decider, Decision
+from multiadvisor.learners.protocol import Decider, Decision, nobody
 from multiadvisor.task import Advisor
 
 _BITS = 32
@@ -28,9 +27,9 @@ class ForeignDecider:
         )
         self._place = {advisor.name: j for j, advisor in enumerate(self.asked)}
 
-    def decide(self, state: Any, draw: int = 0, epsilon: float = 0.0, *, values: bool = True) -> Decision:
+    def decide(self, state: Any, random_bits: int = 0, epsilon: float = 0.0, *, values: bool = True) -> Decision:
         """What it does in a state by 64 random bits; without `values` nobody is asked."""
-        high, low = divmod(draw, 1 << _BITS)
+        high, low = divmod(random_bits, 1 << _BITS)
         said = self._said(state) if values else nobody(len(self.choices))
         if high / (1 << _BITS) < epsilon:
             action = low * len(self.choices) >> _BITS
@@ -55,8 +54,8 @@ def decider_of(agent: Any) -> Decider:
 
     >>> import multiadvisor as mad
     >>> agent = mad.MultiAdvisor(mad.make("two-goal"), gamma=0.9).learn(2_000, progress=False)
-    >>> told = decider_of(agent).decide(agent.task.initial_state())
-    >>> told.values.shape, told.action == agent.act(agent.task.initial_state())
+    >>> decision = decider_of(agent).decide(agent.task.initial_state())
+    >>> decision.values.shape, decision.action == agent.act(agent.task.initial_state())
     ((2, 3), True)
     """
     found: Decider = agent.decider if hasattr(agent, "decider") else ForeignDecider(agent)

@@ -18,12 +18,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multiadvisor.analysis.theory.exact_tables import greedy_stuck
-from multiadvisor.analysis.theory.learned_values import Surroundings, surroundings
+from multiadvisor.analysis.theory.learned_values import NOTHING_KNOWN, Surroundings, surroundings
 from multiadvisor.core.aggregations import GPI, SELECTIONS
 from multiadvisor.core.aggregator import Aggregator, Team, aggregator_of, learned_beside
 from multiadvisor.errors import BadInput, unknown
@@ -32,39 +31,18 @@ from multiadvisor.explain.decisions import decider_of
 from multiadvisor.explain.leads import Lead, PlanLead, followed, lead
 from multiadvisor.explain.msx import MSX, msx
 from multiadvisor.explain.sentences import COMPASS, action_text, figure, sentence_of
-from multiadvisor.learners.protocol import Decision
-from multiadvisor.learners.registry import own_settings
-from multiadvisor.learners.sac.push import push_shares
+from multiadvisor.learners.kinds import own_settings
+from multiadvisor.learners.protocol import Decision, push_shares
 from multiadvisor.settings import CAVEAT
 from multiadvisor.task import Advisor
 
+if TYPE_CHECKING:
+    from multiadvisor.analysis.episodes import Episodes, RecordedStep
+
 ENTROPY = "entropy"
 """What is expected of acting unpredictably: it stands beside an actor's advisors and is not one of them."""
-NOTHING_KNOWN = Surroundings(None, None, None, None, None)
 _NAMED = 3  # this many advisors without whom it would act differently are printed
 _SHOWN = 8  # this many differences are printed
-
-
-@dataclass(frozen=True)
-class Leader:
-    """The strongest wish, and the strongest of those who would rather have another action."""
-
-    advisor: str
-    action: str
-    value: float
-    next: str | None
-    """None where nobody would act otherwise; so are the three below."""
-    next_action: str | None
-    next_value: float | None
-    margin: float | None
-    """The lead over the next."""
-
-    def __str__(self) -> str:
-        first = f"the strongest wish: {self.advisor} {figure(self.value)} for {self.action}"
-        if self.next_value is None or self.margin is None:
-            return f"{first}, and no other advisor would act differently"
-        beaten = f"{self.next} {figure(self.next_value)} for {self.next_action}"
-        return f"{first}, {figure(self.margin, '+')} ahead of {beaten}"
 
 
 @dataclass(frozen=True)
@@ -300,16 +278,14 @@ class Explanation:
         return followed(self.weights, self.aggregator, self.chosen, self.tolerance)
 
     @property
-    def leader(self) -> Leader | None:
-        """Where the strongest wish decides: whose it is, and whom it beats."""
+    def leader(self) -> Lead | None:
+        """The same by name."""
         if (one := self.lead) is None:
             return None
-        if one.next is None or one.next_action is None or one.next_value is None:
-            return Leader(self.names[one.advisor], self.actions[one.action], one.value, None, None, None, None)
-        return Leader(
-            self.names[one.advisor], self.actions[one.action], one.value,
-            self.names[one.next], self.actions[one.next_action], one.next_value, one.value - one.next_value,
-        )  # fmt: skip
+        named = one._replace(advisor=self.names[one.advisor], action=self.actions[one.action])
+        if one.next is None:
+            return named
+        return named._replace(next=self.names[one.next], next_action=self.actions[one.next_action])
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -346,7 +322,7 @@ class Explanation:
 
         Of a Gymnasium environment it is known where it shows its transition table, and of a recorded step from the
         episode: what came to an end was not stuck, and what went on in the same few places until the episode was
-        truncated was.
+        truncated was. A table asks whether any advisor is paid on the way, an episode what all were paid together.
         """
         return self.here.stuck
 
@@ -362,7 +338,7 @@ class Explanation:
             "influence": {name: list(actions) for name, actions in self.influence.items()}, "push": push,
             "disagreement": self.disagreement, "attractor": self.attractor, "stable": self.stable,
             "margin": self.margin, "stuck": self.stuck, "aggregation": self.aggregation,
-            "leader": None if self.leader is None else dataclasses.asdict(self.leader),
+            "leader": self.leader and {**self.leader._asdict(), "margin": self.leader.margin},
             "plans": [dataclasses.asdict(plan) for plan in self.plans], "sentence": self.sentence,
             "caveat": self.caveat,
         }  # fmt: skip
@@ -371,7 +347,7 @@ class Explanation:
         marks = {name: "*" if name in self.greedy and self.push is None else "" for name in self.actions}
         lines = [self.sentence, *filter(None, [self.caveat]), ""]
         lines.append("  ".join(f"{a} {figure(q)}{marks[a]}" for a, q in self.preferences.items()))
-        lines += [str(part) for part in (self.leader, *self.plans) if part is not None]
+        lines += [*([_leading(self.leader)] if self.leader else []), *map(str, self.plans)]
         if self.against is not None and self.names:
             lines += self._listed()
         if self.push is not None:
@@ -385,7 +361,8 @@ class Explanation:
             margin = "" if self.margin is None else f" (staying against leaving: {figure(self.margin, '+')})"
             lines.append(f"this state is {kind if self.attractor else 'no attractor'}{margin}")
         if self.stuck is not None:
-            lines.append(f"as things stand, greedy play from here {'never earns' if self.stuck else 'makes progress'}")
+            fate = "never earns" if self.stuck else "can go on to earn, or to the end"
+            lines.append(f"as things stand, greedy play from here {fate}")
         return "\n".join(lines)
 
     def _listed(self) -> list[str]:
@@ -405,6 +382,14 @@ class Explanation:
             rest = figure(sum(value for _, value in rows[_SHOWN:]), "+") if self.aggregator.plain else ""
             lines.append(f"  {more:24} {rest}".rstrip())
         return lines
+
+
+def _leading(one: Lead) -> str:
+    """Who leads, by how much, and whom."""
+    first = f"the strongest wish: {one.advisor} {figure(one.value)} for {one.action}"
+    if one.next_value is None or one.margin is None:
+        return f"{first}, and no other advisor would act differently"
+    return f"{first}, {figure(one.margin, '+')} ahead of {one.next} {figure(one.next_value)} for {one.next_action}"
 
 
 def _first(parts: list[str]) -> str:
@@ -485,9 +470,9 @@ def explain_numbers(
     >>> values, push = np.array([[2.0, 0.5], [-0.5, 0.0]]), Push({})
     >>> pair = (np.ones(1), np.zeros(1))
     >>> explain_numbers("", pair, ["speed", "fuel"], values, np.ones(2), push).sentence
-    'chooses (1.00) rather than (0.00): speed, 1.50, outweighs fuel, -0.50'
+    'chooses (1.00) rather than (0.00), as its networks expect: speed, 1.50, outweighs fuel, -0.50'
     >>> explain_numbers("", pair, ["fuel"], values[1:], np.ones(1), push, np.array([0.75, 0.0])).sentence
-    'chooses (1.00) rather than (0.00): entropy (no advisor), 0.75, outweighs fuel, -0.50'
+    'chooses (1.00) rather than (0.00), as its networks expect: entropy (no advisor), 0.75, outweighs fuel, -0.50'
     """
     beside = int(entropy is not None)
     if entropy is not None:
@@ -511,13 +496,13 @@ def explain(agent: Any, state: Any, action: Any = None, against: Any = None) -> 
     goes South, into the wall, rather than North: fruits at (2, 0) and (2, 4), 0.29, outweigh fruit at (0, 2), -0.24
     """
     task, decider = agent.task, decider_of(agent)
-    told = decider.compare(state, action, against)
-    names = [decider.asked[j].name for j in told.advisors.tolist()]
-    if told.compared is not None:
-        return _explain_compared(task.name, names, told, len(agent.advisors))
-    action = task.first_action + told.action if action is None else _numbered(task, action)
-    here = surroundings(agent, state) or NOTHING_KNOWN._replace(stuck=greedy_stuck(agent, state))
-    return explain_advised(agent, names, told.values, action, _numbered(task, against), here, state, told.weights)
+    decision = decider.compare(state, action, against)
+    names = [decider.asked[j].name for j in decision.advisors.tolist()]
+    if decision.compared is not None:
+        return _explain_compared(task.name, names, decision, len(agent.advisors))
+    action = task.first_action + decision.action if action is None else _numbered(task, action)
+    against, here = _numbered(task, against), surroundings(agent, state)
+    return explain_advised(agent, names, decision.values, action, against, here, state, decision.weights)
 
 
 def _numbered(task: Any, action: Any) -> Any:
@@ -557,14 +542,41 @@ def explain_advised(
     )  # fmt: skip
 
 
-def _explain_compared(task: str, names: Sequence[str], told: Decision, advisors: int) -> Explanation:
+def explain_recorded(
+    agent: Any, trace: Episodes, seen: RecordedStep, against: Any = None, here: Surroundings = NOTHING_KNOWN,
+    beside: int | None = None,
+) -> Explanation:  # fmt: skip
+    """Explain a recorded step from what was advised in it; a continuous action against the centre of the box.
+
+    `beside` are those who were asked and are no advisors; by default as many as the agent does not have.
+    """
+    assert seen.names is not None
+    assert seen.advice is not None
+    if trace.taken is None:
+        action = int(np.asarray(seen.action))
+        return explain_advised(agent, seen.names, seen.advice, action, against, here, seen.state, seen.weights)
+    if against is not None:
+        raise BadInput(
+            "a trace keeps what the critics said of the action and of the centre of the box: leave against out, or "
+            "explain an observation with agent.explain"
+        )
+    assert seen.weights is not None
+    n = len(seen.names) - (len(trace.names) - len(agent.advisors) if beside is None else beside)
+    push = Push({} if seen.push is None else dict(zip(seen.names[:n], seen.push[:n].tolist(), strict=True)))
+    pair = np.asarray(seen.action), trace.box.to_environment(np.zeros(trace.box.size))
+    return explain_numbers(
+        agent.task.name, pair, seen.names[:n], seen.advice[:n], seen.weights[:n], push, *seen.advice[n:]
+    )
+
+
+def _explain_compared(task: str, names: Sequence[str], decision: Decision, advisors: int) -> Explanation:
     """Why an actor takes this action, of real numbers, rather than another; the entropy comes behind the advisors."""
-    assert told.compared is not None
-    assert told.push is not None
-    pair, count = told.compared, int((told.advisors < advisors).sum())
-    entropy = told.values[count] if count < len(names) else None
+    assert decision.compared is not None
+    assert decision.push is not None
+    pair, count = decision.compared, int((decision.advisors < advisors).sum())
+    entropy = decision.values[count] if count < len(names) else None
     shares, left = push_shares(pair.slopes)
-    gap = float((told.weights * told.values[:, 0]).sum()) - pair.control
+    gap = float((decision.weights * decision.values[:, 0]).sum()) - pair.control
     push = Push(dict(zip(names[:count], shares.tolist(), strict=True)), left, pair.control, gap, pair.slopes)
-    values, weights = told.values[:count], told.weights[:count]
+    values, weights = decision.values[:count], decision.weights[:count]
     return explain_numbers(task, (pair.mine, pair.other), names[:count], values, weights, push, entropy)

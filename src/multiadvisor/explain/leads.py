@@ -5,7 +5,7 @@ Pure functions on advice [m, A], weights [m] and the `Aggregator` of these m adv
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,15 +17,23 @@ from multiadvisor.task import Advisor
 
 
 class Lead(NamedTuple):
-    """Who has the strongest wish, and the strongest of those who would rather have another action."""
+    """Who has the strongest wish, and the strongest of those who would rather have another action.
 
-    advisor: int
-    action: int
+    Advisors and actions stand there by their places, or by their names.
+    """
+
+    advisor: Any
+    action: Any
     value: float
-    next: int | None
+    next: Any
     """None where nobody would."""
-    next_action: int | None
+    next_action: Any
     next_value: float | None
+
+    @property
+    def margin(self) -> float | None:
+        """The lead over the next."""
+        return None if self.next_value is None else self.value - self.next_value
 
 
 def wishing(advice: np.ndarray, weights: np.ndarray, aggregator: Aggregator) -> np.ndarray:
@@ -33,6 +41,16 @@ def wishing(advice: np.ndarray, weights: np.ndarray, aggregator: Aggregator) -> 
     found = [members for members, aggregation, _ in parts_of(advice, aggregator) if aggregation is maximum]
     members = np.concatenate(found) if found else np.zeros(0, np.int64)
     return np.sort(members[weights[members] != 0])
+
+
+def _rival(values: np.ndarray, action: int, tolerance: float) -> tuple[int, int, float] | None:
+    """The strongest of those [k, A] that would rather have another action: who, which, how strong."""
+    own = values.max(axis=1)
+    elsewhere = np.flatnonzero(values[:, action] < own - tolerance)
+    if not len(elsewhere):
+        return None
+    other = int(elsewhere[own[elsewhere].argmax()])
+    return other, int(values[other].argmax()), float(own[other])
 
 
 def lead(advice: np.ndarray, weights: np.ndarray, aggregator: Aggregator, tolerance: float = 0.0) -> Lead | None:
@@ -47,17 +65,10 @@ def lead(advice: np.ndarray, weights: np.ndarray, aggregator: Aggregator, tolera
     if not len(members):
         return None
     wished = weights[members, None] * advice[members]
-    own = wished.max(axis=1)
-    first = int(own.argmax())
-    action = int(wished[first].argmax())
-    elsewhere = np.flatnonzero(wished[:, action] < own - tolerance)
-    if not len(elsewhere):
-        return Lead(int(members[first]), action, float(own[first]), None, None, None)
-    other = int(elsewhere[own[elsewhere].argmax()])
-    return Lead(
-        int(members[first]), action, float(own[first]),
-        int(members[other]), int(wished[other].argmax()), float(own[other]),
-    )  # fmt: skip
+    first, action = divmod(int(wished.argmax()), wished.shape[1])
+    rival = _rival(wished, action, tolerance)
+    rest = (None, None, None) if rival is None else (int(members[rival[0]]), *rival[1:])
+    return Lead(int(members[first]), action, float(wished[first, action]), *rest)
 
 
 class PlanLead(NamedTuple):
@@ -85,15 +96,10 @@ def followed(weights: np.ndarray, aggregator: Aggregator, action: int, tolerance
             continue
         each = weights[members, None, None] * aggregation.worth  # [k, J, A]
         total = each.sum(axis=0)  # [J, A]
-        plan, own = int(total[:, action].argmax()), total.max(axis=1)  # [J]
-        elsewhere = np.flatnonzero(total[:, action] < own - tolerance)
+        plan, rival = int(total[:, action].argmax()), _rival(total, action, tolerance)
         value = float(total[plan, action])
-        if not len(elsewhere):
-            rest: tuple[Advisor | None, int | None, float | None] = None, None, None
-        else:
-            other = int(elsewhere[own[elsewhere].argmax()])
-            rest = aggregation.planners[other], int(total[other].argmax()), float(own[other])
-        best = rest[2] is None or rest[2] <= value + tolerance
+        rest = (None, None, None) if rival is None else (aggregation.planners[rival[0]], *rival[1:])
+        best = rival is None or rival[2] <= value + tolerance
         found.append(PlanLead(members, aggregation.planners[plan], value, each[:, plan, action], best, *rest))
     return tuple(found)
 

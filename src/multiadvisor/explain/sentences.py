@@ -40,10 +40,16 @@ def action_text(action: np.ndarray) -> str:
     return f"({', '.join(f'{number:.2f}' for number in np.ravel(action))})"
 
 
+def action_word(name: str) -> str:
+    """An action of a finite choice, for people: points of the compass in full."""
+    return COMPASS.get(name, name)
+
+
 _Members = Sequence[int] | np.ndarray  # places among the active advisors
 
 
-def _join(parts: Sequence[str]) -> str:
+def join(parts: Sequence[str]) -> str:
+    """The parts as people list them: with commas, and `and` before the last."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
@@ -74,9 +80,9 @@ def who(names: Sequence[str], groups: Sequence[str]) -> str:
     for (group, kind), places in crowds.items():
         shown = _first(places, len(places))
         at = " at" if places[0].startswith("(") else ""
-        parts.append(f"{kind if len(places) == 1 else group}{at} {_join(shown)}".rstrip())
+        parts.append(f"{kind if len(places) == 1 else group}{at} {join(shown)}".rstrip())
     parts = _first(parts, len(names) - sum(len(places) for places in list(crowds.values())[:_NAMED]) + _NAMED)
-    return _join(parts) if len(crowds) == len(names) else ", and ".join(parts)
+    return join(parts) if len(crowds) == len(names) else ", and ".join(parts)
 
 
 def term(name: str, actions: Sequence[str]) -> str:
@@ -146,8 +152,7 @@ class _Words:
     def action(self, place: int | None) -> str:
         """An action as people say it."""
         assert place is not None
-        name = self._actions[place]
-        return COMPASS[name] if self.moves else name
+        return action_word(self._actions[place]) if self.moves else self._actions[place]
 
     def crowd(self, members: _Members) -> str:
         """Advisors."""
@@ -176,6 +181,8 @@ def sentence_of(why: Explanation) -> str:
         start, side = f"{words.action(why.chosen)} would be worse than {words.action(why.other)}", -1
     else:
         start, side = f"{words.does}{words.comma} rather than {words.action(why.other)}", 1
+    if why.caveat:  # networks say what they expect, and not what follows
+        start, words.does = (f"{one}, as its networks expect" for one in (start, words.does))
     kinds = [aggregation for aggregation, _ in why.aggregator.parts]
     unsummed = [kind for kind in kinds if kind is not weighted_sum]
     if why.by_group:
@@ -334,7 +341,7 @@ def _planned(words: _Words, plan: PlanLead) -> str:
     else:
         worth, least = _two(plan.value, plan.next_value)
         tail = f"; the next, that of {_of(plan.next)}, {least}, {words.would} {words.action(plan.next_action)}"
-    to_whom = f" ({_join(shares)})" if shares else ""
+    to_whom = f" ({join(shares)})" if shares else ""
     return f"{words.does}: the plan of {_of(plan.planner)} is worth most, {worth}{to_whom}{tail}"
 
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from multiadvisor.core.optional_dependencies import require
+
 if TYPE_CHECKING:
     from multiadvisor.agent import MultiAdvisor
     from multiadvisor.explorer.library import Library
@@ -28,7 +30,8 @@ def explore(
     agents: Mapping[str, MultiAdvisor], *, port: int = 8765, browser: bool = True, episodes: int = 5, seed: int = 0
 ) -> None:
     """Serve the page for these agents, by name, until Ctrl-C."""
-    from multiadvisor.explorer.opening import serve
+    require("explorer")
+    from multiadvisor.explorer.server import serve
 
     serve(_library(agents, episodes, seed), port, browser)
 
@@ -42,6 +45,6 @@ def export(agents: Mapping[str, MultiAdvisor], file: str | Path, *, seed: int = 
     ...     export({"three fruits": agent}, f"{folder}/episode.html") > 10_000
     True
     """
-    from multiadvisor.explorer.opening import write_page
+    from multiadvisor.explorer.onefile import write_page
 
     return write_page(_library(agents, 1, seed), Path(file))

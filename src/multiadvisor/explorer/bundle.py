@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
+from multiadvisor.analysis.episodes import Episodes
 from multiadvisor.analysis.theory.boards import has_tables
 from multiadvisor.core.aggregations import SELECTIONS
 from multiadvisor.core.aggregator import plannings_of
-from multiadvisor.core.board_layout import Grid
 from multiadvisor.errors import BadInput
 from multiadvisor.explain.decisions import decider_of
-from multiadvisor.explorer.curves import label
-from multiadvisor.explorer.reasons import Reasons
-from multiadvisor.learners.registry import own_settings
-from multiadvisor.runs.trace import Trace
+from multiadvisor.explorer.branching import alternatives
+from multiadvisor.explorer.curves import label, method
+from multiadvisor.explorer.questions import Reasons
+from multiadvisor.learners.kinds import own_settings
 
 _LARGEST_TABLE = 64 << 20  # bytes
 _LONGEST_OBSERVATION = 24  # numbers that the page draws over time
@@ -60,6 +60,7 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "name": name,
         "task": task.name,
         "label": label(dataclasses.asdict(agent.settings), task.options),
+        "method": method(dataclasses.asdict(agent.settings)),
         "settings": dataclasses.asdict(agent.settings),
         "caveat": getattr(agent.settings, "caveat", ""),
         "steps": getattr(agent, "steps", 0),
@@ -77,17 +78,32 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
             ],
             "of": aggregator.of.tolist(),
         },
-        "asks": any(planning.needs for planning in plannings_of(task, agent.settings.planning)),
+        "reweighted": _reweighted(agent),
         "prices": task.weights.tolist(),
         # by these, which the task came with, runs with different weights are compared; None: with its own
         "yardstick": task.yardstick.tolist() if task.measured_otherwise else None,
-        "gammas": task.gammas(agent.settings.gamma).tolist(),
         "grid": None if grid is None else grid.as_dict(),
         "labels": list(task.labels[:5000]),
         "compiled": task.world is not None,
+        "tries": alternatives(task),
         "paid": [{"name": advisor.name, "group": advisor.group} for advisor in task.advisors],
         "observation": list(task.observation_names),
     }
+
+
+def _reweighted(agent: Any) -> str:
+    """What other weights mean to values that were learned under the old ones."""
+    if own_settings(agent.settings).summed:
+        return "It has learned one value for all, under the old weights."
+    if own_settings(agent.settings).entropy:
+        return "Its actor was trained under the old weights, and acts as it did then."
+    planning = agent.settings.planning
+    who = "These" if "=" in planning else planning.capitalize()
+    if any(one.needs for one in plannings_of(agent.task, planning)):
+        told = "were trained under the old weights: they expect the aggregator to act as it did then."
+    else:
+        told = "learn values that do not depend on the weights; only which states they saw does."
+    return f"{who} advisors {told}"
 
 
 def _advisors(agent: Any) -> int | None:
@@ -116,25 +132,28 @@ def run_pack(agent: MultiAdvisor, name: str) -> bytes:
     )
 
 
-def episode_pack(trace: Trace, episode: int, agent: Any) -> bytes:
+def episode_pack(trace: Episodes, episode: int, agent: Any) -> bytes:
     """One episode of a trace of the agent."""
     grid = agent.task.board
     span = trace.span(episode)
-    paid = (trace.reward_step >= span.start) & (trace.reward_step < span.stop)
-    arrays = {
+    reward = trace.reward[span]
+    step, advisor = np.nonzero(reward)
+    arrays: dict[str, np.ndarray] = {
         "action": trace.choice[span].astype(np.int32),
         "explored": trace.explored[span].astype(np.uint8),
-        "reward_step": (trace.reward_step[paid] - span.start).astype(np.int32),
-        "reward_advisor": trace.reward_advisor[paid].astype(np.int32),
-        "reward": np.asarray(trace.reward[paid], float),
+        "reward_step": step.astype(np.int32),
+        "reward_advisor": advisor.astype(np.int32),
+        "reward": np.asarray(reward[step, advisor], float),
     }
     if grid is not None and trace.x is not None:
-        arrays |= _on_grid(grid, trace.states(episode))
-    if trace.advice is not None or "cells" not in arrays:
+        states = trace.states(episode)  # the cells of what moves, and one bit for each item
+        items = np.packbits(grid.lying(states), axis=1, bitorder="little")
+        arrays |= {"cells": grid.movers(states).astype(np.int32), "items": items}
+    if trace.advised or "cells" not in arrays:
         arrays |= _advice(trace, span, _advisors(agent))
     if trace.taken is not None:
         arrays["numbers"] = np.asarray(trace.action[span], float)
-    if trace.gain is not None:
+    if trace.header["own_score"]:
         arrays["earned"] = trace.gain[span]
     if (observed := _observed(trace, episode)) is not None:
         arrays["observed"] = observed
@@ -147,11 +166,10 @@ def episode_pack(trace: Trace, episode: int, agent: Any) -> bytes:
     return pack(header, arrays)
 
 
-def _observed(trace: Trace, episode: int) -> np.ndarray | None:
+def _observed(trace: Episodes, episode: int) -> np.ndarray | None:
     """What was observed before each step and at the end [T + 1, d], where it is a few numbers."""
-    span = trace.span(episode)
     if trace.observed is not None:
-        seen = trace.observed[span.start + episode : span.stop + episode + 1, :_LONGEST_OBSERVATION]
+        seen = trace.observed[trace.walk(episode), :_LONGEST_OBSERVATION]
     elif trace.x is not None and trace.x.shape[1] <= _LONGEST_OBSERVATION:
         seen = trace.states(episode)
     else:
@@ -159,26 +177,25 @@ def _observed(trace: Trace, episode: int) -> np.ndarray | None:
     return np.where(np.isfinite(seen), seen, 0.0).astype(float)
 
 
-def _on_grid(grid: Grid, states: np.ndarray) -> dict[str, np.ndarray]:
-    """x [T + 1, size] as the cells of what moves and one bit for each item."""
-    items = np.packbits(grid.lying(states), axis=1, bitorder="little")
-    return {"cells": grid.movers(states).astype(np.int32), "items": items}
-
-
-def _advice(trace: Trace, span: slice, advisors: int | None) -> dict[str, np.ndarray]:
+def _advice(trace: Episodes, span: slice, advisors: int | None) -> dict[str, np.ndarray]:
     """The advice of every step as a table of its own, and the rows [T, n] that are active, -1 where silent.
 
     What is told of who comes behind so many `advisors` is the entropy, [T, 2].
     """
-    if trace.active is None or trace.advice is None:
+    if not trace.advised:
         raise BadInput(f"the trace of task {trace.header['task']['name']!r} has no advice: record it with advice=True")
-    active, said = trace.active[span][:, :advisors], trace.rows(span.start, span.stop)
-    own = np.nonzero(trace.active[span])[1] < active.shape[1]  # of these rows
-    rows = np.full(active.shape, -1, np.int32)
-    rows[active] = np.arange(int(active.sum()))
+    asked, advice = trace.asked[span], trace.advice[span]
+    own = asked[:, :advisors]
+    rows = np.full(own.shape, -1, np.int32)
+    rows[own] = np.arange(int(own.sum()))
     label = {} if trace.x is None else {"state": trace.x[span.start : span.stop, 0].astype(np.int32)}
-    beside = {name: getattr(trace, name) for name in ("voice", "push")}
-    more = {name: np.asarray(array[said][own], float) for name, array in beside.items() if array is not None}
-    if not own.all():
-        more["entropy"] = np.asarray(trace.advice[said][~own], float)
-    return {"rows": rows, "table": np.asarray(trace.advice[said][own], float), **label, **more}
+    weights = np.array([one["weight"] for one in trace.header["asked"]], float)[:advisors]
+    heard = trace.heard[span][:, :advisors]
+    more = {}
+    if (heard != np.where(own, weights, 0.0)).any():  # what their own weights are multiplied by
+        more["factor"] = np.divide(heard, weights, out=np.ones(own.shape), where=weights != 0)[own]
+    if trace.push is not None:
+        more["push"] = trace.push[span][:, :advisors][own]
+    if advisors is not None and asked[:, advisors:].any():
+        more["entropy"] = advice[:, advisors:][asked[:, advisors:]]
+    return {"rows": rows, "table": advice[:, :advisors][own], **label, **more}

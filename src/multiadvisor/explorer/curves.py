@@ -14,12 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multiadvisor.core.intervals import interval
 from multiadvisor.errors import short
-from multiadvisor.learners.registry import AUTO, LEARNERS
+from multiadvisor.learners.kinds import AUTO, LEARNERS
+from multiadvisor.runs.grid_sweep import figure_of
 from multiadvisor.runs.ledger import read_result
-from multiadvisor.runs.logs import MEASURES
+from multiadvisor.runs.logs import MEASURES, are_evaluations
 from multiadvisor.task import BY_ADVISOR
 
+_CONFIG = ("task", "options", "settings", "schedule", "record")  # of a result: what it was trained by
 OWN = "reward"
 """A score by the task's own weights, in the place of the score of a run that was trained with others."""
 
@@ -34,26 +37,13 @@ class Record(NamedTuple):
     evaluations: list[dict[str, Any]]
     eval_every: int | None = None
     """Steps between them, where that is known."""
+    config: dict[str, Any] = {}  # noqa: RUF012
+    """Of a run of a sweep: what it was trained by."""
 
     @property
     def label(self) -> str:
         """Its settings in a few words."""
         return label(self.settings, self.options)
-
-
-def is_evaluation(kept: Any) -> bool:
-    """Whether a record of an evaluation can be drawn.
-
-    >>> is_evaluation({"steps": 1, "score": 2.5, "length": None}), is_evaluation({"steps": 1, "score": "much"})
-    (True, False)
-    """
-    return (
-        isinstance(kept, dict)
-        and isinstance(kept.get("steps"), int)
-        and all(isinstance(kept.get(name), int | float | None) for name in (*MEASURES, OWN))
-        and isinstance(kept.get("metrics", {}), dict)
-        and all(isinstance(value, int | float) for value in kept.get("metrics", {}).values())
-    )
 
 
 def eval_every(schedule: Any) -> int | None:
@@ -77,8 +67,8 @@ def curves(records: Iterable[Record]) -> list[dict[str, Any]]:
     settings: dict[str, dict[str, Record]] = {}
     for record in records:
         same = {key: value for key, value in record.settings.items() if key != "seed"}
-        seeds = settings.setdefault(_key([record.task, record.options, same, record.eval_every]), {})
-        seed = _key(record.settings.get("seed"))
+        seeds = settings.setdefault(key_of([record.task, record.options, same, record.eval_every]), {})
+        seed = key_of(record.settings.get("seed"))
         if len(record.evaluations) > (len(seeds[seed].evaluations) if seed in seeds else 0):
             seeds[seed] = record
     groups = [group for seeds in settings.values() if seeds for group in _by_steps(list(seeds.values()))]
@@ -86,7 +76,8 @@ def curves(records: Iterable[Record]) -> list[dict[str, Any]]:
     return [_curve(group, name) for group, name in zip(groups, names_of(firsts), strict=True)]
 
 
-def _key(parts: Any) -> str:
+def key_of(parts: Any) -> str:
+    """Plain data as a key."""
     return json.dumps(parts, sort_keys=True, default=str)
 
 
@@ -104,38 +95,19 @@ def _curve(group: list[Record], name: str) -> dict[str, Any]:
     curve: dict[str, Any] = {"task": first.task, "label": name, "runs": len(group), "steps": steps}
     if any(OWN in record.evaluations[-1] for record in group):
         curve["own"] = float(np.mean([record.evaluations[-1].get("score") or 0.0 for record in group]))
-    figures = curve["figures"] = {}
     metrics = dict.fromkeys(name for record in group for kept in record.evaluations for name in kept.get("metrics", {}))
-    for measure in (*MEASURES, *metrics):
-        values = [[_measured(record.evaluations[k], measure) for record in group] for k in range(len(steps))]
-        if any(value is None for row in values for value in row):
-            continue
-        table = np.array(values, float)  # [evaluations, runs]
-        low, high = intervals(table)
-        figures[measure] = {"mean": table.mean(axis=1).tolist(), "low": low.tolist(), "high": high.tolist()}
+    found = {
+        measure: [[figure_of(record.evaluations[k], measure) for record in group] for k in range(len(steps))]
+        for measure in (*MEASURES, *metrics)
+    }
+    whole = {measure: rows for measure, rows in found.items() if not any(None in row for row in rows)}
+    table = np.array(list(whole.values()), float).reshape(-1, len(steps), len(group))
+    low, high = interval(table)
+    curve["figures"] = {
+        measure: {"mean": table[k].mean(axis=1).tolist(), "low": low[k], "high": high[k]}
+        for k, measure in enumerate(whole)
+    }
     return curve
-
-
-def _measured(kept: dict[str, Any], measure: str) -> Any:
-    """A figure of an evaluation: scores all by the same weights."""
-    if measure in MEASURES:
-        return kept.get(OWN, kept.get(measure)) if measure == "score" else kept.get(measure)
-    return kept.get("metrics", {}).get(measure)
-
-
-def intervals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`statistics.interval` of every row at once: low and high ends [rows], the same numbers from the same resamples.
-
-    >>> [end.tolist() for end in intervals(np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]))]
-    [[1.0, 0.0], [1.0, 0.0]]
-    """
-    runs = values.shape[1]
-    if runs < 2:
-        return values.mean(axis=1), values.mean(axis=1)
-    generator = np.random.default_rng(0)
-    means = [values[:, generator.integers(runs, size=(100, runs))].mean(axis=2) for _ in range(20)]
-    low, high = np.quantile(np.concatenate(means, axis=1), [0.025, 0.975], axis=1)
-    return low, high
 
 
 # ---- what to call them -----------------------------------------------------------------------------------------------
@@ -143,8 +115,20 @@ _NAMED = 4  # weights
 _SAID = ("planning", "learner name", "gamma", "aggregation", "noise", "seed")  # in the label, or of no matter
 
 
+def method(settings: dict[str, Any]) -> str:
+    """How it plans, where that matters, and what learns, unless it is tables.
+
+    >>> method({"planning": "empathic", "learner": {"name": "sac"}}), method({"planning": "agnostic"})
+    ('sac', 'agnostic')
+    """
+    name = (settings.get("learner") or {}).get("name", "tabular")
+    kind = LEARNERS.get(name)
+    words = [settings["planning"]] if kind is None or kind.plans else []
+    return " ".join([*words, *([name] if name not in ("tabular", AUTO) else [])])
+
+
 def label(settings: dict[str, Any], options: Mapping[str, Any] | None = None) -> str:
-    """Settings in two words: how it plans, where that matters, and what learns, unless it is tables; and the weights.
+    """Settings in two words, `method` and gamma; and the weights.
 
     >>> label({"planning": "empathic", "learner": {"name": "linear"}, "gamma": 0.9})
     'linear 0.9'
@@ -155,11 +139,7 @@ def label(settings: dict[str, Any], options: Mapping[str, Any] | None = None) ->
     >>> label({"planning": "empathic", "gamma": 0.99}, {"weights": {"alive": 0.1, "speed": 2.0}})
     'empathic 0.99, weights alive=0.1 speed=2'
     """
-    name = (settings.get("learner") or {}).get("name", "tabular")
-    kind = LEARNERS.get(name)
-    words = [settings["planning"]] if kind is None or kind.plans else []
-    words += [name] if name not in ("tabular", AUTO) else []
-    text = f"{' '.join(words)} {settings['gamma']:g}"
+    text = f"{method(settings)} {settings['gamma']:g}"
     aggregation = settings.get("aggregation", "sum")
     text += "" if aggregation == "sum" else f", {aggregation}"
     text += f", noise {settings['noise']:g}" if settings.get("noise") else ""
@@ -187,21 +167,23 @@ def names_of(records: list[Record]) -> list[str]:
     >>> names_of(runs)
     ['empathic 0.9, alpha 0.1', 'empathic 0.9, alpha 0.2']
     """
-    facts = [_facts(record) for record in records]
-    names = []
-    for record, own in zip(records, facts, strict=True):
-        base = record.label
-        others = [
-            fact for other, fact in zip(records, facts, strict=True)
-            if other.task == record.task and other.label == base
-        ]  # fmt: skip
-        told = [name for name in own if len({_key(fact.get(name)) for fact in others}) > 1]
-        names.append(", ".join([base, *(_phrase(name, own[name]) for name in told)]))
-    return names
+    alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    known = [(record.task, record.label, facts(record)) for record in records]
+    for task, base, own in known:
+        alike.setdefault((task, base), []).append(own)
+    apart = {
+        place: [name for name in dict.fromkeys(name for one in others for name in one)
+                if name not in _SAID and len({key_of(one.get(name)) for one in others}) > 1]
+        for place, others in alike.items()
+    }  # fmt: skip
+    return [
+        ", ".join([base, *(phrase(name, own[name]) for name in apart[task, base] if name in own)])
+        for task, base, own in known
+    ]
 
 
-def _facts(record: Record) -> dict[str, Any]:
-    """All that two runs of one task may differ in and that their label does not say, each by its name."""
+def facts(record: Record) -> dict[str, Any]:
+    """All that two runs of one task may differ in, each by its name."""
     found: dict[str, Any] = {}
     for name, value in {**record.settings, **record.options}.items():
         if name == "learner" and isinstance(value, dict):
@@ -209,14 +191,13 @@ def _facts(record: Record) -> dict[str, Any]:
         else:
             found[name] = value
     last = record.evaluations[-1]["steps"] if record.evaluations else 0
-    found |= {"steps": last, "eval_every": record.eval_every}
-    return {name: value for name, value in found.items() if name not in _SAID}
+    return found | {"steps": last, "eval_every": record.eval_every}
 
 
-def _phrase(name: str, value: Any) -> str:
+def phrase(name: str, value: Any) -> str:
     """One of them in words.
 
-    >>> _phrase("learner learning_rate", 1e-3), _phrase("steps", 2000), _phrase("learner hidden", [8])
+    >>> phrase("learner learning_rate", 1e-3), phrase("steps", 2000), phrase("learner hidden", [8])
     ('learning rate 0.001', '2,000 steps', 'hidden 8')
     """
     words = name.removeprefix("learner ").replace("_", " ")
@@ -243,9 +224,10 @@ def sweep_records(folder: Path) -> list[Record]:
             found = Record(
                 path.stem, result["task"], options, result["settings"], list(result["evaluations"]),
                 eval_every(result.get("schedule")),
+                {name: result[name] for name in (*_CONFIG, *BY_ADVISOR) if name in result},
             )  # fmt: skip
             float(found.settings["gamma"]), str(found.settings["planning"])
-            if not all(map(is_evaluation, found.evaluations)):
+            if not are_evaluations(found.evaluations):
                 continue
         except (KeyError, TypeError, ValueError):
             continue  # another kind of job

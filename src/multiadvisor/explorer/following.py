@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from multiadvisor.analysis.episode_report import drives
-from multiadvisor.analysis.episodes import play_each
+from multiadvisor.analysis.episodes import play
 from multiadvisor.analysis.stuck import find_stuck
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.library import Entry, Library, _entry
@@ -38,8 +39,7 @@ class RunWatcher:
         self.entry, self.version = entry, 0
         self.stamp = self._stamp()
         self.influence: list[dict[str, Any]] = []
-        self._lock = threading.Lock()
-        self._told = -1
+        self.told, self._lock = -1, threading.Lock()
 
     def _stamp(self) -> int:
         try:
@@ -58,42 +58,34 @@ class RunWatcher:
             return  # it is being replaced at this moment: next time
         with entry.lock:
             entry.evaluations, entry.settings, entry.task = newer.evaluations, newer.settings, newer.task
-            entry.loaded = None
+            entry.loaded, entry.known = None, {}
             entry.episodes.clear()
         self.stamp = stamp
         self.version += 1
 
     @property
-    def due(self) -> bool:
-        """Whether the newest checkpoint was not asked for its influence yet, and nobody is about to."""
-        return self._told != self.version and not self._lock.locked()
+    def training(self) -> bool:
+        """Whether somebody trains it now."""
+        return self.entry.folder is not None and holder_of(self.entry.folder / LOCK) is not None
 
     def tell(self, draws: int) -> None:
         """One episode of each new checkpoint, once: the influence of each term, and whether it is stuck."""
         with self._lock:
-            if self._told == self.version:
+            if self.told == self.version:
                 return
-            self._told = self.version
-            try:
+            self.told = self.version
+            with contextlib.suppress(BadInput):
                 agent = self.entry.agent
-                episodes = play_each(agent, [0], draws, _LONGEST)
-            except BadInput:
-                return
-            found = drives(episodes, _CHEAP)
-            seen: dict[str, Any] = {"steps": agent.steps, "stuck": "".join(map(str, find_stuck(episodes)))}
-            seen["caveat"] = episodes.settings.caveat
-            self.influence.append(seen if found is None else seen | {"influence": found})
+                episodes = play(agent, 1, 0, draws=draws, longest=_LONGEST)
+                found, stuck = drives(episodes, _CHEAP), "".join(map(str, find_stuck(episodes)))
+                seen = {"steps": agent.steps, "stuck": stuck, "caveat": episodes.settings.caveat}
+                self.influence.append(seen if found is None else seen | {"influence": found})
 
     def as_dict(self, since: int) -> dict[str, Any]:
         """What the page draws; lines from number `since` on."""
-        entry = self.entry
-        live = read_live(entry.folder) if entry.folder is not None else None
-        lines = [] if live is None else live["lines"]
-        return {
-            "id": entry.id, "training": entry.folder is not None and holder_of(entry.folder / LOCK) is not None,
-            "version": self.version, "head": None if live is None else live["head"], "count": len(lines),
-            "lines": lines[since:], "first": min(since, len(lines)), "influence": self.influence,
-        }  # fmt: skip
+        live = None if self.entry.folder is None else read_live(self.entry.folder)
+        head, lines = (None, []) if live is None else (live["head"], live["lines"])
+        return {"head": head, "count": len(lines), "lines": lines[since:], "influence": self.influence}
 
 
 class RunWatchers:
@@ -104,24 +96,20 @@ class RunWatchers:
         self._runs: dict[str, RunWatcher] = {}
 
     def _of(self, entry: Entry) -> RunWatcher:
-        return self._runs.setdefault(entry.id, RunWatcher(entry))
+        found = self._runs.setdefault(entry.id, RunWatcher(entry))
+        found.look()
+        return found
 
     def all(self) -> dict[str, Any]:
         """Which runs are being trained, and which checkpoint of each is the newest."""
-        found = []
-        for entry in list(self._library.entries.values()):
-            one = self._of(entry)
-            one.look()
-            busy = entry.folder is not None and holder_of(entry.folder / LOCK) is not None
-            found.append({"id": entry.id, "training": busy, "version": one.version})
-        return {"runs": found, "followed": any(one.entry.folder is not None for one in self._runs.values())}
+        all_runs = [self._of(entry) for entry in list(self._library.entries.values())]
+        runs = [{"id": one.entry.id, "training": one.training, "version": one.version} for one in all_runs]
+        return {"runs": runs, "followed": any(one.entry.folder is not None for one in all_runs)}
 
     def one(self, name: str, since: int) -> dict[str, Any]:
         """All that there is to draw of one run."""
         followed = self._of(self._library.entry(name))
-        followed.look()
-        if followed.entry.folder is not None and followed.due:
+        if followed.entry.folder is not None and followed.told != followed.version:
             # in a thread of its own: the curves need not wait for it
-            draws = next(iter(self._library.entries.values())).settings["seed"]
-            threading.Thread(target=followed.tell, args=(draws,), daemon=True).start()
+            threading.Thread(target=followed.tell, args=(self._library.draws,), daemon=True).start()
         return followed.as_dict(max(since, 0))

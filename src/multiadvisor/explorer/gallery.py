@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
+from multiadvisor.analysis.episodes import record
 from multiadvisor.analysis.theory.attractors import attractors, critical_gamma
 from multiadvisor.analysis.theory.boards import Maze
 from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.mdp import FiniteMDP
 from multiadvisor.analysis.theory.solver import SOLVED, Solution, best_actions, check_planning, solve
-from multiadvisor.envs.builtin import make
+from multiadvisor.envs.registry import make
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.explorer.bundle import episode_pack, pack, run_pack
-from multiadvisor.runs.trace import record
-from multiadvisor.task import Task, check_gamma
+from multiadvisor.settings import number_between
+from multiadvisor.task import Task
 
 LARGEST_GAMMA = 0.999  # closer to 1 the exact values of some plannings take many seconds
 _LEARNED = 20_000  # transitions of the noisy learner
@@ -76,12 +77,7 @@ EXHIBITS = {
 
 def listing() -> dict[str, Any]:
     """The exhibits and the plannings they can be solved for, for the page."""
-    exhibits = [
-        {"id": name, "title": one.title, "task": one.task, "text": one.text, "planning": one.planning,
-         "gamma": one.gamma, "noise": one.noise}
-        for name, one in EXHIBITS.items()
-    ]  # fmt: skip
-    return {"gallery": exhibits, "plannings": list(SOLVED)}
+    return {"gallery": [{"id": name, **vars(one)} for name, one in EXHIBITS.items()], "plannings": list(SOLVED)}
 
 
 @functools.cache
@@ -118,17 +114,16 @@ def exhibit(name: str, planning: str, gamma: float, noise: float) -> bytes:
     if name not in EXHIBITS:
         raise unknown("exhibit", name, EXHIBITS)
     check_planning(planning)
-    check_gamma(gamma)
+    number_between("gamma", gamma, 0, 1)
     if gamma > LARGEST_GAMMA:
         raise BadInput(f"gamma is {gamma}: choose it at most {LARGEST_GAMMA}, as more takes the solver too long")
     if EXHIBITS[name].noise is not None and not 0.0 <= noise <= 10.0:
         raise BadInput(f"noise is {noise}: choose it between 0 and 10")
     with _alone:
-        return _shown(name, planning, gamma, noise)
+        return _shown(name, EXHIBITS[name], planning, gamma, noise)
 
 
-def _shown(name: str, planning: str, gamma: float, noise: float) -> bytes:
-    one = EXHIBITS[name]
+def _shown(name: str, one: Exhibit, planning: str, gamma: float, noise: float) -> bytes:
     made, mdp, critical = _mdp(one.task)
     solution = _solved(one.task, planning, gamma)
     agent = exact(one.task, planning, gamma)

@@ -12,9 +12,9 @@ import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-GUARDS = frozenset({"host", "origin", "token"})
+SCHEME = "http"
 PROTOCOL = "multiadvisor"  # of the socket; the token is offered as a second protocol, as sockets carry no headers
-HEADERS = {
+_HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -26,6 +26,7 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
+_OWN_HEADERS = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
 Scope = MutableMapping[str, Any]
 App = Callable[[Scope, Any, Any], Awaitable[None]]
 
@@ -62,42 +63,35 @@ class Keys:
 class Guard:
     """An application behind the guards; what does not pass is answered here and reaches no handler."""
 
-    def __init__(
-        self, app: App, keys: Keys, hosts: set[str], guards: frozenset[str] = GUARDS,
-        refused: Callable[[str, str], None] = lambda guard, path: None,
-    ) -> None:  # fmt: skip
-        self.app, self.keys, self.hosts, self.guards, self.refused = app, keys, hosts, guards, refused
+    def __init__(self, app: App, keys: Keys, hosts: set[str]) -> None:
+        self.app, self.keys, self.hosts = app, keys, hosts
+        self.guards = {"host": self._names_server, "origin": self._own, "token": self._knows_token}
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         """Look at the request, then pass it on or turn it away."""
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-            return
         fields: dict[str, str] = {}
         for raw, value in scope["headers"]:
             name = raw.decode("latin-1").lower()
             fields[name] = f"{fields[name]},{value.decode('latin-1')}" if name in fields else value.decode("latin-1")
-        guard = self._stopped_by(scope, fields)
+        guard = self.stopped_by(scope, fields)
         if guard is None:
             await self.app(scope, receive, _with_headers(send))
             return
-        self.refused(guard, scope["path"])
-        told = _tunnel(self.hosts) if guard == "host" else "not for you\n"
-        await _refuse(scope, receive, send, {"host": 421, "origin": 403, "token": 401}[guard], told)
+        text = _tunnel(self.hosts) if guard == "host" else "not for you\n"
+        await _refuse(scope, receive, send, {"host": 421, "origin": 403, "token": 401}[guard], text)
 
-    def _stopped_by(self, scope: Scope, fields: dict[str, str]) -> str | None:
-        if "host" in self.guards and fields.get("host") not in self.hosts:
-            return "host"
-        if "origin" in self.guards and not self._own(scope, fields):
-            return "origin"
-        if "token" in self.guards and not self._knows_token(scope, fields):
-            return "token"
-        return None
+    def stopped_by(self, scope: Scope, fields: dict[str, str]) -> str | None:
+        """The first guard that does not let this request with these headers pass."""
+        return next((name for name, passes in self.guards.items() if not passes(scope, fields)), None)
+
+    def _names_server(self, scope: Scope, fields: dict[str, str]) -> bool:
+        """Whether the server is called by one of its own names."""
+        return fields.get("host") in self.hosts
 
     def _own(self, scope: Scope, fields: dict[str, str]) -> bool:
         """Whether the request comes from this page, from a program, or from a person who opens the page."""
         origin, site = fields.get("origin"), fields.get("sec-fetch-site")
-        if origin is not None and origin not in {f"{_SCHEME}://{host}" for host in self.hosts}:
+        if origin is not None and origin not in {f"{SCHEME}://{host}" for host in self.hosts}:
             return False
         if scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD"):
             return origin is not None
@@ -116,15 +110,10 @@ class Guard:
         return kind == "Bearer" and self.keys.knows(token)
 
 
-_SCHEME = "http"
-
-
 def _with_headers(send: Any) -> Any:
     async def sending(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
-            own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-            kept = [(name, value) for name, value in message.get("headers", []) if name.decode().lower() not in HEADERS]
-            message = {**message, "headers": [*kept, *own]}
+            message = {**message, "headers": [*message["headers"], *_OWN_HEADERS]}
         await send(message)
 
     return sending
@@ -141,11 +130,11 @@ def _tunnel(hosts: set[str]) -> str:
     )
 
 
-async def _refuse(scope: Scope, receive: Any, send: Any, status: int, told: str) -> None:
+async def _refuse(scope: Scope, receive: Any, send: Any, status: int, text: str) -> None:
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.close", "code": 1008})
         return
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), *((k.encode(), v.encode()) for k, v in HEADERS.items())]
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), *_OWN_HEADERS]
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": told.encode()})
+    await send({"type": "http.response.body", "body": text.encode()})

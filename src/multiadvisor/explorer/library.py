@@ -5,19 +5,22 @@ from __future__ import annotations
 import dataclasses
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from multiadvisor.agent import MultiAdvisor, load_with_record, settings_of
+from multiadvisor.agent import MultiAdvisor, load_with_record
+from multiadvisor.analysis.episodes import Episodes, record
 from multiadvisor.envs.registry import PREFIX
 from multiadvisor.errors import BadInput
+from multiadvisor.explorer.answers import read_diagnosis
 from multiadvisor.explorer.bundle import episode_pack, run_pack, sends_table
-from multiadvisor.explorer.curves import Record, curves, eval_every, is_evaluation, label, sweep_records
-from multiadvisor.runs.trace import Trace, record
+from multiadvisor.explorer.curves import Record, curves, eval_every, label, sweep_records
+from multiadvisor.runs.logs import are_evaluations
 from multiadvisor.settings import whole_number
 from multiadvisor.storage.checkpoint import read_header
+from multiadvisor.storage.saved_agent import settings_of
 
 _MOST_EPISODES = 100_000
 LONGEST = 2000  # steps of an episode: more than anybody would watch
@@ -36,18 +39,23 @@ class Entry:
     eval_every: int | None = None
     """Steps between them, where that is known."""
     named: str | None = None
-    traces: list[tuple[Trace, int]] = field(default_factory=list)
+    traces: list[tuple[Episodes, int]] = field(default_factory=list)
     """Episodes of trace files, before those that are played here."""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
     lock: threading.Lock = field(default_factory=threading.Lock)
-    episodes: dict[int, tuple[Trace, int]] = field(default_factory=dict)
+    episodes: dict[int, tuple[Episodes, int]] = field(default_factory=dict)
+    known: dict[Any, Any] = field(default_factory=dict)
+    """What was found out about this agent: another checkpoint begins with nothing."""
+
+    def once(self, key: Any, find: Callable[[], Any]) -> Any:
+        """What is found, looked for once for each checkpoint."""
+        known = self.known
+        if key not in known:
+            known[key] = find()
+        return known[key]
 
     @property
     def agent(self) -> MultiAdvisor:
-        """The agent."""
-        return self.load()
-
-    def load(self) -> MultiAdvisor:
         """The agent, read from its folder if it was not yet, or why it cannot be."""
         with self.lock:
             if self.loaded is None:
@@ -66,7 +74,7 @@ def _entry(folder: Path, name: str, named: str | None) -> Entry:
         settings_of(folder, settings)
         if not isinstance(task["name"], str) or not isinstance(task["options"], dict):
             raise TypeError("task")
-        if not isinstance(evaluations, list) or not all(map(is_evaluation, evaluations)):
+        if not are_evaluations(evaluations):
             raise TypeError("evaluations")
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(f"the checkpoint {str(folder)!r} lacks or misnames a field: {error}") from None
@@ -83,14 +91,22 @@ class Library:
             raise BadInput(f"episodes is {episodes}: that is too many to choose from, ask for at most {_MOST_EPISODES}")
         self.entries: dict[str, Entry] = {}
         self.episodes, self.seed, self.named = episodes, whole_number("seed", seed), named
+        self.diagnoses: dict[str, tuple[str, dict[str, Any]]] = {}
+        """Of anybody's policy: what was diagnosed, and its card."""
         self.records: list[Record] = []
         """Of sweeps, which keep no agents."""
+        self.played: int | None = None
+        """The seed of all episodes' random numbers; None: the first run's."""
         self.skipped: list[str] = []
         """Why a run that lies in a folder with others is not shown, a sentence each."""
 
     # ---- adding --------------------------------------------------------------------------------------------------
     def add_folder(self, folder: Path, name: str | None = None) -> None:
-        """A saved run, a folder of saved runs, or a sweep."""
+        """A saved run, a folder of saved runs, a sweep, or what `multiadvisor diagnose` wrote."""
+        if (found_diagnosis := read_diagnosis(folder)) is not None:
+            self.diagnoses[secrets.token_urlsafe(9)] = found_diagnosis
+            if not (folder / "agent.json").exists():  # a run may have its diagnosis beside it
+                return
         if not (folder / "agent.json").exists() and folder.is_dir():
             self.records += (found := sweep_records(folder))
             below = sorted(path.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/agent.json"))
@@ -105,14 +121,12 @@ class Library:
             self.skipped += damaged
             if below or found:
                 return
-        if any(
-            known.folder is not None and known.folder.resolve() == folder.resolve() for known in self.entries.values()
-        ):
+        if folder.resolve() in [one.folder.resolve() for one in self.entries.values() if one.folder is not None]:
             self.skipped.append(f"{str(folder)!r} is named twice, and shown once")
             return
         entry = _entry(folder, name or str(folder), self.named)
         if name is None:
-            entry.load()  # what was named must be whole; what lies in a folder is loaded when looked at
+            _ = entry.agent  # what was named must be whole; what lies in a folder is loaded when looked at
         self.entries[entry.id] = entry
 
     def add_agent(self, agent: MultiAdvisor, name: str, evaluations: list[dict[str, Any]] | None = None) -> Entry:
@@ -121,7 +135,7 @@ class Library:
         self.entries[entry.id] = entry
         return entry
 
-    def add_trace(self, trace: Trace, name: str) -> None:
+    def add_trace(self, trace: Episodes, name: str) -> None:
         """Episodes that were recorded: they join the run that played them."""
         for entry in self.entries.values():
             if trace.header["settings"] == entry.settings and trace.header["task"] == entry.task:
@@ -136,6 +150,18 @@ class Library:
             raise BadInput("there is no such run: reload the page")
         return self.entries[name]
 
+    def record(self, name: str) -> Record:
+        """A run of a sweep by its name."""
+        for one in self.records:
+            if one.name == name:
+                return one
+        raise BadInput("there is no such run: reload the page")
+
+    @property
+    def draws(self) -> int:
+        """The seed of all episodes' random numbers, so that all runs play the same episodes."""
+        return int(next(iter(self.entries.values())).settings["seed"] if self.played is None else self.played)
+
     def listing(self) -> dict[str, Any]:
         """What there is."""
         runs = [
@@ -147,29 +173,31 @@ class Library:
             }
             for entry in self.entries.values()
         ]  # fmt: skip
-        return {"runs": runs}
+        diagnosed = [
+            {"id": name, "name": task, "task": task, "label": "diagnosis", "episodes": [], "diagnosis": True}
+            for name, (task, _) in self.diagnoses.items()
+        ]
+        return {"runs": runs + diagnosed}
 
     def run(self, name: str) -> bytes:
         """A run's descriptor and values."""
         entry = self.entry(name)
         return run_pack(entry.agent, entry.name)
 
-    def recorded(self, name: str, episode: int) -> tuple[Trace, int]:
-        """An episode of a run; all runs play the same episodes, from the first run's random numbers."""
+    def recorded(self, name: str, episode: int) -> tuple[Episodes, int]:
+        """An episode of a run."""
         entry = self.entry(name)
-        if not 0 <= episode < len(entry.traces) + self.episodes:
-            raise BadInput(
-                f"{entry.name} has {len(entry.traces) + self.episodes} episodes here, and so no episode {episode + 1}"
-            )
+        count = len(entry.traces) + self.episodes
+        if not 0 <= episode < count:
+            raise BadInput(f"{entry.name} has {count} episodes here, and so no episode {episode + 1}")
         if episode < len(entry.traces):
             return entry.traces[episode]
         agent = entry.agent
         with entry.lock:
             if episode not in entry.episodes:
-                draws = next(iter(self.entries.values())).settings["seed"]
-                number = self.seed + episode - len(entry.traces)
+                number, advice = self.seed + episode - len(entry.traces), not sends_table(agent)
                 entry.episodes[episode] = (
-                    record(agent, 1, number, advice=not sends_table(agent), draws=draws, longest=LONGEST), 0
+                    record(agent, 1, number, advice=advice, draws=self.draws, longest=LONGEST), 0
                 )  # fmt: skip
             return entry.episodes[episode]
 
@@ -178,18 +206,27 @@ class Library:
         trace, episode = self.recorded(name, number)
         return episode_pack(trace, episode, self.entry(name).agent)
 
-    def curves(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """The learning curves of all runs and of the sweeps; with `names`, of these runs alone."""
-        shown = self.entries.values() if names is None else [self.entry(name) for name in names]
+    def curves(self) -> list[dict[str, Any]]:
+        """The learning curves of all runs and of the sweeps."""
         own = [
-            Record(
-                entry.name,
-                entry.task["name"],
-                entry.task["options"],
-                entry.settings,
-                entry.evaluations,
-                entry.eval_every,
-            )
-            for entry in shown
+            Record(one.name, one.task["name"], one.task["options"], one.settings, one.evaluations, one.eval_every)
+            for one in self.entries.values()
         ]
-        return curves([*own, *(self.records if names is None else ())])
+        return curves([*own, *self.records])
+
+    def part(self, names: Sequence[str], episode: int) -> Library:
+        """Some of the runs in one episode: numbered, and without where they lie, which is nobody's business."""
+        found = Library(1, self.seed)
+        found.played = self.draws
+        for number, name in enumerate(names):
+            entry, recorded = self.entry(name), self.recorded(name, episode)
+            found.seed = max(self.seed + episode - len(entry.traces), 0)
+            title = entry.name if entry.folder is None else entry.folder.name
+            one = found.add_agent(entry.agent, title, entry.evaluations)
+            one.eval_every, one.id = entry.eval_every, str(number)
+            if episode < len(entry.traces):
+                one.traces, found.episodes = [recorded], 0
+            else:
+                one.episodes[0] = recorded
+        found.entries = {one.id: one for one in found.entries.values()}
+        return found

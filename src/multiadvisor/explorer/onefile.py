@@ -12,18 +12,15 @@ from pathlib import Path
 from multiadvisor.core.aggregator import learned_beside
 from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.errors import BadInput
-from multiadvisor.explorer.albums import Albums
-from multiadvisor.explorer.attractor_layers import attractor_layer
-from multiadvisor.explorer.bundle import run_pack
-from multiadvisor.explorer.insights import Insights
+from multiadvisor.explorer.insights import ALL, STATIC, answers_of
 from multiadvisor.explorer.library import Library
-from multiadvisor.explorer.tips import TIPS
+from multiadvisor.explorer.questions import attractor_layer
+from multiadvisor.storage.files import check_replaceable, write_atomically
 
-STATIC = Path(__file__).parent / "static"
+_HEAD = 8 << 10  # bytes of a page in which its title stands
 _STYLE = re.compile(r'<link rel="stylesheet" href="/static/(\w+\.css)">\n')
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
-_NAME = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", re.MULTILINE)
 
 
 def modules(first: str = "app.js") -> list[str]:
@@ -43,16 +40,8 @@ def modules(first: str = "app.js") -> list[str]:
 
 def one_script() -> str:
     """All modules as one: imports fall away, as top-level names are unique."""
-    parts: list[str] = []
-    seen: dict[str, str] = {}
-    for name in modules():
-        text = (STATIC / name).read_text("utf-8")
-        for found in _NAME.findall(text):
-            if found in seen:
-                raise AssertionError(f"{name} and {seen[found]} both have a {found}")
-            seen[found] = name
-        parts.append(f"// {name}\n{_EXPORT.sub('', _IMPORT.sub('', text))}")
-    return "\n".join(parts)
+    texts = {name: (STATIC / name).read_text("utf-8") for name in modules()}
+    return "\n".join(f"// {name}\n{_EXPORT.sub('', _IMPORT.sub('', text))}" for name, text in texts.items())
 
 
 def html(library: Library, names: list[str], episode: int) -> str:
@@ -74,45 +63,23 @@ def html(library: Library, names: list[str], episode: int) -> str:
 
 
 def _inside(library: Library, names: list[str], episode: int) -> dict[str, object]:
-    """All that the page would ask a server for; the runs are numbered, so that the same episode makes the same file."""
+    """The answers to all that the page would ask a server for."""
     if not names:
         raise BadInput("no run was named to export")
-    listing = library.listing()
-    known = {one["id"]: one for one in listing["runs"]}
-    runs, packs, layers, albums = [], {}, {}, Albums(library)
-    insights, beside = Insights(library, albums), {}
-    for number, name in enumerate(names):
-        entry = library.entry(name)
-        titles = known[name]["episodes"]
-        if not 0 <= episode < len(titles):
-            raise BadInput(f"{entry.name} has {len(titles)} episodes here, and so no episode {episode + 1}")
-        title = entry.name if entry.folder is None else entry.folder.name  # where it lay is nobody's business
-        runs.append({**known[name], "id": str(number), "name": title, "episodes": [titles[episode]]})
-        packs[f"runs/{number}"] = _text(run_pack(entry.agent, title))
-        packs[f"runs/{number}/episodes/0"] = _text(library.episode(name, episode))
-        layers[str(number)] = _layers(library, name, episode)
-        if entry.agent.task.board is None:
-            packs[f"pictures/{number}/0/0"] = _text(albums.pictures(name, episode, 0, until=1 << 30))
-        beside[f"insight/{number}"] = _insight(library, insights, name, episode)
-        beside[f"stuck/{number}/0"] = insights.stuck(name, episode)
-    shown = library.curves(names)  # what else is open is nobody's business either
-    found = {"curves": shown, "gallery": [], "plannings": [], "runs": runs, "packs": packs, "tips": TIPS}
-    return {**found, "layers": layers, "beside": beside}
+    part = library.part(names, episode)
+    works, answers = answers_of(part, ALL), {}
+    for name, entry in part.entries.items():
+        for pattern in ("runs", "curves", *(one for one in works if "{id}" in one)):
+            given = {"id": name, "episode": "0", "first": "0"}
+            if entry.agent.task.board is None or not pattern.startswith("pictures"):
+                answer = works[pattern](given)
+                answers[pattern.format(**given)] = _text(answer) if isinstance(answer, bytes) else answer
+    return {"answers": answers, "layers": {name: _layers(part, name) for name in part.entries}}
 
 
-def _insight(library: Library, insights: Insights, name: str, episode: int) -> dict[str, object]:
-    """What the episode in the file tells."""
-    try:
-        entry = library.entry(name)
-        found = insights.look_at(entry, entry.agent, [episode])
-    except BadInput as error:
-        return {"error": str(error)}
-    return found | {key: [{**one, "episode": 0} for one in found[key]] for key in ("episodes", "moments", "stuck")}
-
-
-def _layers(library: Library, name: str, episode: int) -> dict[str, object]:
+def _layers(library: Library, name: str) -> dict[str, object]:
     """The exact attractors of every board of the episode, by the step in which it is new."""
-    agent, (trace, number) = library.entry(name).agent, library.recorded(name, episode)
+    agent, (trace, number) = library.entry(name).agent, library.recorded(name, 0)
     found: dict[str, object] = {}
     if learned_beside(agent.settings.aggregation):  # attractors are those of the advisors' own values
         return found
@@ -133,3 +100,25 @@ def _text(content: bytes) -> str:
 
 def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+# ---- writing it ------------------------------------------------------------------------------------------------------
+def check_place(file: Path) -> None:
+    """Refuse a file that cannot be written, or that is none of ours, before any episode is played."""
+    check_replaceable(file, "export to", "an exported page", _is_page, _HEAD)
+
+
+def _is_page(head: bytes) -> bool:
+    return head.startswith(b"<!doctype html>") and b"<title>multiadvisor explorer</title>" in head
+
+
+def write_page(library: Library, file: Path) -> int:
+    """The first episode of the first two runs of one task as one file; its size in bytes."""
+    check_place(file)
+    entries = list(library.entries.values())
+    if not entries:
+        raise BadInput("no run to export: name one or two folders of saved runs")
+    names = [entry.id for entry in entries[:2] if entry.task["name"] == entries[0].task["name"]]
+    content = html(library, names, 0).encode()
+    write_atomically(file, content)
+    return len(content)

@@ -4,41 +4,53 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
-import gzip
 import json
 import math
+import os
 import socket
+import sys
 import threading
+import time
 import traceback
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+import webbrowser
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from multiadvisor.agent import MultiAdvisor
+from multiadvisor.analysis.episodes import Episodes
+from multiadvisor.analysis.theory.boards import has_tables
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer import gallery, onefile
-from multiadvisor.explorer.albums import Albums
-from multiadvisor.explorer.attractor_layers import attractor_layer
+from multiadvisor.explorer.answers import command, named_weights, preview
+from multiadvisor.explorer.branching import Branching, alternatives, consequence
 from multiadvisor.explorer.following import RunWatchers
-from multiadvisor.explorer.guards import GUARDS, PROTOCOL, Guard, Keys
-from multiadvisor.explorer.insights import Insights
-from multiadvisor.explorer.library import Library
-from multiadvisor.explorer.playing import own_weights, reweighted, what_if
-from multiadvisor.explorer.reasons import Reasons
-from multiadvisor.explorer.tips import TIPS
+from multiadvisor.explorer.guards import PROTOCOL, SCHEME, Guard, Keys
+from multiadvisor.explorer.insights import STATIC, TIPS, Albums, Answering, Insights, answers_of, whole
+from multiadvisor.explorer.library import Entry, Library
+from multiadvisor.explorer.maps import maps, trained_again
+from multiadvisor.explorer.questions import (
+    CONTINUATIONS,
+    Reasons,
+    advisors_of,
+    attractor_layer,
+    own_weights,
+    reweighted,
+    what_if,
+)
+from multiadvisor.runs.artists import end_idle
 
 HOST = "127.0.0.1"
-STATIC = Path(__file__).parent / "static"
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _PORTS = 50  # tried one after the other where the first is taken
 _LARGEST_MESSAGE = 1 << 20
@@ -48,26 +60,18 @@ _LEAST_PACKED = 1000  # bytes: less is sent as it is
 _MOST_AT_ONCE = 8  # questions of one page that wait for their answers
 
 
-_Work = Callable[[dict[str, str]], "bytes | str | dict[str, Any]"]
-
-
 class Explorer:
     """A library of runs behind the guards."""
 
-    def __init__(self, library: Library, *, guards: frozenset[str] = GUARDS) -> None:
-        self.library, self.keys, self.guards = library, Keys(), guards
-        self.albums, self.watchers = Albums(library), RunWatchers(library)
-        self.insights = Insights(library, self.albums)
-        self.reached: deque[str] = deque(maxlen=1000)
-        """The paths that reached a handler, the last ones."""
-        self.refused: deque[tuple[str, str]] = deque(maxlen=1000)
-        """(guard, path) of what was turned away, the last ones."""
+    def __init__(self, library: Library) -> None:
+        self.library, self.keys = library, Keys()
+        self.insights, self.watchers = Insights(library, Albums(library)), RunWatchers(library)
         self.on_enter: Callable[[str], None] = lambda ticket: None
         # whatever takes the processor for long is done once at a time, whoever asks
-        self._training, self._playing = threading.Lock(), threading.Lock()
+        self._training, self._playing, self._diagnosing = threading.Lock(), threading.Lock(), threading.Lock()
         # read once: a request names one of these, never a path
         self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in _TYPES}
-        # told of all modules at once, a browser need not find them one behind the other
+        # so that a browser hears of all modules at once, and need not find them one behind the other
         early = "".join(f'<link rel="modulepreload" href="/static/{name}">\n' for name in onefile.modules())
         self._files["index.html"] = self._files["index.html"].replace(b"<!-- modules -->\n", early.encode())
 
@@ -84,32 +88,26 @@ class Explorer:
     def app(self, port: int) -> Guard:
         """The application as it listens on this port."""
         routes = [
-            Route("/", self._page),
+            Route("/", self._file),
             Route("/static/{name}", self._file),
             Route("/api/enter", self._enter, methods=["POST"]),
             *(Route(f"/api/{path}", self._asked(work)) for path, work in self._works().items()),
             WebSocketRoute("/api/socket", self._socket),
         ]
         hosts = {f"{HOST}:{port}", f"localhost:{port}"}
-        turned_away = self.refused
-        return Guard(Starlette(routes=routes), self.keys, hosts, self.guards, lambda *what: turned_away.append(what))
+        # at the lowest level, which is quick: tables of many advisors are large
+        packing = Middleware(GZipMiddleware, minimum_size=_LEAST_PACKED, compresslevel=1)
+        return Guard(Starlette(routes=routes, middleware=[packing]), self.keys, hosts)
 
     # ---- pages ---------------------------------------------------------------------------------------------------
-    async def _page(self, request: Request) -> Response:
-        return await self._send("index.html", request)
-
-    async def _file(self, request: Request) -> Response:
-        return await self._send(request.path_params["name"], request)
-
-    async def _send(self, name: str, request: Request) -> Response:
-        self.reached.append(request.url.path)
+    def _file(self, request: Request) -> Response:
+        name = request.path_params.get("name", "index.html")
         if name not in self._files:
             return Response("there is no such file\n", 404, media_type="text/plain")
-        return _packed(request, self._files[name], _TYPES[Path(name).suffix])
+        return Response(self._files[name], media_type=_TYPES[Path(name).suffix])
 
     async def _enter(self, request: Request) -> Response:
         """A ticket for the token."""
-        self.reached.append(request.url.path)
         body = b""
         async for part in request.stream():  # anybody may send something here: no more than a ticket is read
             body += part
@@ -120,57 +118,41 @@ class Explorer:
         if token is None:
             return _problem("this address was used before: open the newest one that the terminal shows", 401)
         self.on_enter(ticket)
-        return _json({"token": token})
+        return Response(_text({"token": token}), media_type="application/json")
 
     # ---- data ----------------------------------------------------------------------------------------------------
-    async def _answer(self, request: Request, work: Callable[[], bytes | str | dict[str, Any]]) -> Response:
-        self.reached.append(request.url.path)
-
-        def answer() -> Response:
-            result = work()
+    def _asked(self, work: Answering) -> Callable[[Request], Response]:
+        def handle(request: Request) -> Response:  # in a thread of its own, as it is no coroutine
+            try:
+                result = work({**request.query_params, **request.path_params})
+            except BadInput as error:
+                return _problem(str(error), 400)
             if isinstance(result, dict):
-                return _packed(request, _text(result).encode(), "application/json")
-            if isinstance(result, str):
-                return _packed(request, result.encode(), "text/html")
-            return _packed(request, result, "application/octet-stream")
-
-        try:
-            return await run_in_threadpool(answer)
-        except BadInput as error:
-            return _problem(str(error), 400)
-
-    def _asked(self, work: _Work) -> Callable[[Request], Awaitable[Response]]:
-        async def handle(request: Request) -> Response:
-            return await self._answer(request, lambda: work({**request.query_params, **request.path_params}))
+                return Response(_text(result), media_type="application/json")
+            return Response(result, media_type="text/html" if isinstance(result, str) else "application/octet-stream")
 
         return handle
 
-    def _works(self) -> dict[str, _Work]:
-        """What answers a request, by its path; each takes what was given in path and query."""
-        library, albums, insights, watchers = self.library, self.albums, self.insights, self.watchers
+    def _works(self) -> dict[str, Answering]:
+        """What answers a request, by its path."""
+        library, insights, watchers = self.library, self.insights, self.watchers
         return {
+            **answers_of(library, insights=insights),
             "runs": lambda given: {**library.listing(), **gallery.listing(), "tips": TIPS},
-            "curves": lambda given: {"curves": library.curves()},
-            "runs/{id}": lambda given: library.run(given["id"]),
-            "runs/{id}/episodes/{episode}": lambda given: library.episode(given["id"], _whole(given["episode"])),
-            "pictures/{id}/{episode}/{first}": lambda given: albums.pictures(
-                given["id"], _whole(given["episode"]), _whole(given["first"])
-            ),
-            "stuck/{id}/{episode}": lambda given: insights.stuck(given["id"], _whole(given["episode"])),
-            "insight/{id}": lambda given: insights.of(given["id"]),
+            "maps": lambda given: {"maps": maps(library.records)},
+            "compare/{id}/{other}": lambda given: insights.compare(given["id"], given["other"]),
             "live": lambda given: watchers.all(),
-            "live/{id}/{since}": lambda given: watchers.one(given["id"], _whole(given["since"])),
+            "live/{id}/{since}": lambda given: watchers.one(given["id"], whole(given["since"])),
             "gallery/{id}": lambda given: gallery.exhibit(
                 given["id"], given.get("planning", ""), _real(given.get("gamma")), _real(given.get("noise", "0"))
             ),
             "export": lambda given: onefile.html(
-                library, [one for one in given.get("runs", "").split(",") if one][:2], _whole(given.get("episode", "0"))
+                library, [one for one in given.get("runs", "").split(",") if one][:2], whole(given.get("episode", "0"))
             ),
         }
 
     # ---- the socket ----------------------------------------------------------------------------------------------
     async def _socket(self, socket: WebSocket) -> None:
-        self.reached.append("/api/socket")
         await socket.accept(subprotocol=PROTOCOL)
         gone = threading.Event()
         running: set[asyncio.Task[None]] = set()
@@ -209,34 +191,66 @@ class Explorer:
             await socket.send_text(_text(reply))
 
     def _do(self, asked: dict[str, Any], tell: Callable[[float], None]) -> dict[str, Any]:
+        if asked.get("do") == "watch":
+            record = self.library.record(str(asked.get("run")))
+            with _once(self._training, "another training is going on: wait for its end"):
+                return {"id": self.library.add_agent(trained_again(record, tell), record.label).id}
         entry = self.library.entry(str(asked.get("run")))
-        weights = asked.get("weights")
-        if weights is not None:
-            weights = [_real(one) for one in weights] if isinstance(weights, list) else [math.nan]
+        weights = None if asked.get("weights") is None else _weights(entry.agent, asked["weights"])
+        if asked.get("do") == "diagnose":
+            with _once(self._diagnosing, "another diagnosis is going on: wait for its end"):
+                return self.insights.diagnose(entry.id)
+        if asked.get("do") == "preview":
+            return self._preview(entry, weights or [float(one.weight) for one in advisors_of(entry.agent)])
         if asked.get("do") == "retrain":
             with _once(self._training, "another training is going on: wait for its end"):
                 return {"id": self._retrain(entry.agent, entry.name, weights, tell)}
-        trace, episode = self.library.recorded(entry.id, _whole(asked.get("episode")))
-        step, last = _whole(asked.get("step")), int(trace.length[episode])
+        trace, episode = self.library.recorded(entry.id, whole(asked.get("episode")))
+        step, last = whole(asked.get("step")), int(trace.length[episode])
         if not 0 <= step <= last:
             raise BadInput(f"the episode has {last} steps, and so no step {step}")
         if asked.get("do") == "explain":
             against = asked.get("against")
             reasons = Reasons(entry.agent, trace, episode)
-            return reasons.one(step, weights, None if against is None else _whole(against))
-        if trace.x is None:
-            raise BadInput("this task is a Python environment: it cannot be put back into an earlier state")
-        states = trace.states(episode)
-        if asked.get("do") == "attractors":
-            return attractor_layer(entry.agent, states[step], weights)
+            return reasons.one(step, weights, None if against is None else whole(against))
         if asked.get("do") == "what-if":
-            actions = asked.get("actions")
-            if not isinstance(actions, list):
-                raise BadInput("no action was named to try")
             with self._playing:
-                tried = tuple(_whole(action) for action in actions)
-                return what_if(entry.agent, states[step], step, tried, weights, tell=tell)
+                return self._what_if(entry, trace, episode, step, whole(asked.get("action")), weights, tell)
+        if asked.get("do") == "attractors" and trace.x is not None:
+            return attractor_layer(entry.agent, trace.states(episode)[step], weights)
         raise BadInput("the explorer cannot do that")
+
+    def _preview(self, entry: Entry, weights: list[float]) -> dict[str, str]:
+        """What would be done under other weights, and how to train with them."""
+        task, agent = entry.agent.task, entry.agent
+        text = preview(self.insights.report(entry.id), weights)
+        given = reweighted(task, own_weights(agent, weights)).weights
+        changed = named_weights(task.advisors, given, task.yardstick)
+        return {"text": text, "command": command(agent, entry.folder, changed)}
+
+    def _what_if(
+        self, entry: Entry, trace: Episodes, episode: int, step: int, number: int, weights: list[float] | None,
+        tell: Callable[[float], None],
+    ) -> dict[str, Any]:  # fmt: skip
+        """How the episode goes on after another action: in the compiled world, or in the environment itself."""
+        agent, tries = entry.agent, len(alternatives(entry.agent.task))
+        if step >= int(trace.length[episode]):
+            raise BadInput("the episode is over: nothing is done in this step")
+        if not 0 <= number < tries:
+            raise BadInput(f"action {number} is not among the {tries} that can be tried")
+        if weights is not None and (trace.x is None or not has_tables(agent)):
+            raise BadInput("an agent without tables plays with its own weights only: reset them to try another action")
+        done = trace.actions_of(episode)[step]
+        if trace.x is not None:
+            tried = (done,) if done == number else (done, number)
+            found = what_if(agent, trace.states(episode)[step], step, tried, weights, tell=tell)
+        else:
+            branching: Branching = entry.once("branching", lambda: Branching(agent))
+            found = branching.what_if(trace, episode, step, number, CONTINUATIONS)
+        asked = self.insights.consequences(entry)
+        if asked is not None and weights is None and len(found["actions"]) > 1:
+            found["note"] += " " + consequence(asked, trace, episode, step, number)
+        return found
 
     def _retrain(
         self, agent: MultiAdvisor, name: str, weights: list[float] | None, tell: Callable[[float], None]
@@ -245,8 +259,7 @@ class Explorer:
         task = reweighted(agent.task, own_weights(agent, weights))
         if not task.weights.any():
             raise BadInput("all weights are 0, so no advisor has a say: raise one of them to train again")
-        own = {field.name: getattr(agent.settings, field.name) for field in dataclasses.fields(agent.settings)}
-        again = MultiAdvisor(task, **own)
+        again = MultiAdvisor(task, agent.settings)
         total = max(agent.steps, 1)
         for piece in range(_PIECES):
             again.learn((piece + 1) * total // _PIECES - again.steps, progress=False)
@@ -281,25 +294,16 @@ def _text(message: dict[str, Any]) -> str:
     return json.dumps(message, separators=(",", ":"))
 
 
-def _packed(request: Request, content: bytes, kind: str) -> Response:
-    """Packed at the lowest level, which is quick, where the asker can unpack it: tables of many advisors are large."""
-    if len(content) < _LEAST_PACKED or "gzip" not in request.headers.get("accept-encoding", ""):
-        return Response(content, media_type=kind)
-    return Response(gzip.compress(content, 1, mtime=0), media_type=kind, headers={"content-encoding": "gzip"})
-
-
-def _json(content: dict[str, Any], status: int = 200) -> Response:
-    return Response(_text(content), status, media_type="application/json")
-
-
 def _problem(sentence: str, status: int) -> Response:
-    return _json({"error": sentence}, status)
+    return Response(_text({"error": sentence}), status, media_type="application/json")
 
 
-def _whole(value: Any) -> int:
-    with contextlib.suppress(TypeError, ValueError, OverflowError):
-        return int(value)
-    return -1
+def _weights(agent: Any, given: Any) -> list[float]:
+    """One number for each advisor."""
+    found = [_real(one) for one in given] if isinstance(given, list) else []
+    if len(found) != len(advisors_of(agent)):
+        raise BadInput(f"{len(found)} weights were given for {len(advisors_of(agent))} advisors")
+    return found
 
 
 def _real(value: Any) -> float:
@@ -328,33 +332,59 @@ def listen(port: int) -> socket.socket:
 
 def address(port: int, ticket: str) -> str:
     """What to open: the ticket is in the fragment, which no browser sends anywhere."""
-    scheme = "http"
-    return f"{scheme}://{HOST}:{port}/#ticket={ticket}"
-
-
-def server_on(explorer: Explorer, listening: socket.socket) -> uvicorn.Server:
-    """uvicorn, quiet."""
-    config = uvicorn.Config(
-        explorer.app(listening.getsockname()[1]), log_level="error", access_log=False, lifespan="off",
-        ws="websockets-sansio", ws_max_size=_LARGEST_MESSAGE, server_header=False, proxy_headers=False,
-        timeout_graceful_shutdown=1,
-    )  # fmt: skip
-    return uvicorn.Server(config)
+    return f"{SCHEME}://{HOST}:{port}/#ticket={ticket}"
 
 
 @contextlib.contextmanager
 def serving(explorer: Explorer, port: int = 0) -> Iterator[int]:
     """Serve in a thread of its own while the block runs; the port."""
     listening = listen(port)
-    server = server_on(explorer, listening)
+    taken = listening.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(
+        explorer.app(taken), log_level="error", access_log=False, lifespan="off", ws="websockets-sansio",
+        ws_max_size=_LARGEST_MESSAGE, server_header=False, proxy_headers=False, timeout_graceful_shutdown=1,
+    ))  # fmt: skip
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     try:
-        yield listening.getsockname()[1]
+        yield taken
     finally:
         server.should_exit = True
         thread.join(10)
         listening.close()
 
 
-__all__ = ["HOST", "Explorer", "address", "listen", "server_on", "serving"]
+def serve(library: Library, port: int, browser: bool, as_json: bool = False, view: str | None = None) -> None:
+    """Print the address, open it at this view, and serve until Ctrl-C."""
+    explorer = Explorer(library)
+    shown: list[str] = []
+    where = f"&view={view}" if view else ""
+
+    def tell(used: str = "") -> None:
+        if not shown or used == shown[-1]:
+            shown.append(explorer.keys.ticket())
+            page = address(taken, shown[-1]) + where
+            print(json.dumps({"address": page, "port": taken}) if as_json else page, flush=True)
+
+    explorer.on_enter = tell
+    # the server has a thread of its own, so that this works inside a notebook's event loop as well
+    with contextlib.suppress(KeyboardInterrupt), serving(explorer, port) as taken:
+        if port not in (0, taken):
+            print(f"port {port} is in use: took {taken}", file=sys.stderr)
+        tell()
+        explorer.warm()
+        print("each address opens the page once, then the next one is shown here; Ctrl-C ends", file=sys.stderr)
+        if os.environ.get("SSH_CONNECTION"):
+            print(f"from your own machine: ssh -L {taken}:127.0.0.1:{taken} HOST, the same port twice", file=sys.stderr)
+        if browser and has_display():
+            own = address(taken, explorer.keys.ticket()) + where
+            # some browsers only return when they are closed
+            threading.Thread(target=webbrowser.open, args=(own,), daemon=True).start()
+        while True:
+            time.sleep(0.5)
+    end_idle()  # in a notebook nothing else would, before it ends
+
+
+def has_display() -> bool:
+    """Whether there is a screen to open a browser on."""
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from multiadvisor.core.schedules import SCHEDULES, check_ends, constant, schedule_named
+from multiadvisor.core.schedules import SCHEDULES, check_ends, constant
 from multiadvisor.errors import BadInput, short
-from multiadvisor.learners.registry import LearnerSettings
-from multiadvisor.settings import number_between, option, whole_number
+from multiadvisor.learners.kinds import LearnerSettings
+from multiadvisor.settings import option
 
 _MOST_ENVS = 100_000
-_MOST = {"buffer_size": 100_000_000, "target_update_interval": (1 << 31) - 1}
+MOST_BUFFERED = 100_000_000
 _MOST_AT_ONCE = 1 << 17  # transitions in one compiled call, which holds them all
 
 
@@ -25,29 +25,27 @@ class NetworkSettings(LearnerSettings):
     """What learners with networks have in common."""
 
     network: ClassVar[bool] = True
-    hidden: tuple[int, ...] = option((64, 64), "units of the hidden layers")
-    learning_rate: float = option(5e-4, "learning rate of Adam", searched=True)
-    lr_schedule: str = option("constant", f"how the learning rate changes to lr_end: {', '.join(SCHEDULES)}")
-    lr_end: float = option(0.0, "the final learning rate, unless it is constant")
+    hidden: tuple[int, ...] = option((64, 64), "units of the hidden layers", least=1)
+    learning_rate: float = option(5e-4, "learning rate of Adam", searched=True, most=1, above_0=True)
+    lr_schedule: str = option(
+        "constant", f"how the learning rate changes to lr_end: {', '.join(SCHEDULES)}", among=SCHEDULES
+    )
+    lr_end: float = option(0.0, "the final learning rate, unless it is constant", most=1)
     lr_steps: int = option(100_000, "transitions until it gets there")
-    batch_size: int = option(32, "transitions in a batch")
-    buffer_size: int = option(50_000, "size of the replay buffer, in transitions")
+    batch_size: int = option(32, "transitions in a batch", least=1)
+    buffer_size: int = option(50_000, "size of the replay buffer, in transitions", least=1, most=MOST_BUFFERED)
     learning_starts: int = option(1_000, "transitions before the first update")
-    train_freq: int = option(4, "transitions per update")
-    updates_at_once: int = option(8, "updates made in one compiled call, one after the other")
-    n_envs: int = option(1, "episodes played in parallel; must be 1 if you pass an instance")
+    train_freq: int = option(4, "transitions per update", least=1)
+    updates_at_once: int = option(8, "updates made in one compiled call, one after the other", least=1)
+    n_envs: int = option(1, "episodes played in parallel; must be 1 if you pass an instance", least=1, most=_MOST_ENVS)
 
     def __post_init__(self) -> None:
-        self._whole_numbers("hidden")
-        for name in ("batch_size", "buffer_size", "train_freq", "updates_at_once"):
-            self._whole(name, 1)
-        self._whole("n_envs", 1, _MOST_ENVS)
-        for name in ("learning_starts", "lr_steps"):
-            self._whole(name)
-        for name in ("learning_rate", "lr_end"):
-            self._put(name, number_between(name, getattr(self, name), 0.0, 1.0))
-        self._above_0("learning_rate")
-        schedule_named("lr_schedule", self.lr_schedule)
+        if isinstance(self.hidden, str) or hasattr(self.hidden, "step"):
+            raise BadInput(
+                f"hidden is {short(repr(self.hidden))}: give integers; an agent is MultiAdvisor('CartPole-v1', "
+                f"learner={self.name!r})"
+            )
+        super().__post_init__()
         check_ends("lr_schedule", self.lr_schedule, lr_end=self.lr_end)
         if self.batch_size * self.updates_at_once > _MOST_AT_ONCE:
             raise BadInput(
@@ -55,9 +53,7 @@ class NetworkSettings(LearnerSettings):
                 f"let their product be at most {_MOST_AT_ONCE}"
             )
         if self.buffer_size < self.batch_size:
-            raise BadInput(
-                f"a buffer of {self.buffer_size} transitions holds no batch of {self.batch_size}: make it larger"
-            )
+            raise BadInput(f"a buffer of {self.buffer_size} holds no batch of {self.batch_size}: make it larger")
 
     @property
     def ahead(self) -> int:
@@ -76,16 +72,3 @@ class NetworkSettings(LearnerSettings):
             return [self.learning_rate] * count
         steps = [self.learning_starts + number * self.train_freq for number in range(first, first + count)]
         return [way(self.learning_rate, self.lr_end, share(step, self.lr_steps)) for step in steps]
-
-    def _whole(self, name: str, least: int = 0, most: int = (1 << 63) - 1) -> None:
-        self._put(name, whole_number(name, getattr(self, name), least, _MOST.get(name, most)))
-
-    def _whole_numbers(self, name: str) -> None:
-        value = getattr(self, name)
-        if not isinstance(value, tuple | list):
-            raise BadInput(f"{name} is {short(repr(value))}: give integers")
-        self._put(name, tuple(whole_number(name, each, 1) for each in value))
-
-    def _above_0(self, name: str) -> None:
-        if getattr(self, name) == 0:
-            raise BadInput(f"{name} is 0: nothing would be learned, choose it above 0")

@@ -10,26 +10,20 @@ from __future__ import annotations
 import atexit
 import contextlib
 import dataclasses
-import faulthandler
 import json
-import os
-import queue
-import signal
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 import numpy as np
 
-from multiadvisor.core import plugins
 from multiadvisor.core.identity import same
+from multiadvisor.envs.registry import make
 from multiadvisor.errors import BadInput
+from multiadvisor.runs.child_process import Child, messages
 from multiadvisor.runs.drawing import Order, Scene, scenes
 from multiadvisor.task import Task
 
@@ -37,18 +31,18 @@ _PATIENCE = 60  # seconds for a picture, after which its process is ended
 _PROCESSES = 2  # so many episodes are drawn at once: a page shows two side by side
 _drawing = threading.RLock()
 _thread = ThreadPoolExecutor(1, "drawing")
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 
 
-class Gone(BadInput):
+class DrawingEnded(BadInput):
     """The process that drew has ended before its time."""
 
 
-class _Unmade(Exception):
+class _NotMade(Exception):
     """A process of its own cannot make the task."""
 
 
-def in_one_thread(draw: Callable[[], _Made]) -> _Made:
+def in_one_thread(draw: Callable[[], _Result]) -> _Result:
     """Draw, always in the same thread: in another one OpenGL shows the same picture again and again, without a word.
 
     On a Mac only the first thread may draw, and does so where it asks for it.
@@ -60,150 +54,127 @@ def in_one_thread(draw: Callable[[], _Made]) -> _Made:
 
 
 class _Artist:
-    """Draws one episode at a time, in this process."""
+    """Draws one episode at a time: here, or in a process that is started when it is first wanted, or has ended."""
 
-    owner: object = None
-    """Whose episode that is, as long as there is more of it."""
-    busy = False
-    used = 0.0
-    _left = 0
-    _scenes: Any = None
+    def __init__(self, away: bool) -> None:
+        self.away = away
+        self.child: Child | None = None
+        self.going: Generator[Any] | None = None
+        """The scenes of an episode, as long as there is more of it."""
+        self.busy, self.used = False, 0.0
+        atexit.register(self.end)
 
-    def take_up(self, task: Task, owner: object, order: Order) -> None:
+    def begin(self, task: Task, order: Order) -> Iterator[Scene]:
         """Leave the episode before, and begin this one."""
-        self.owner = None
-        self._begin(task, order)
-        self.owner, self._left = owner, len(order.actions) + 1
-
-    def scene(self) -> Scene:
-        """The next one of the episode."""
-        found = self._next()
-        self._left -= 1
-        if not self._left:
-            self.owner = None
+        self.leave()
+        self.going = found = (self._elsewhere if self.away else self._here)(task, order)
+        next(found)  # it has begun
         return found
 
-    def give_up(self) -> None:
-        """Leave the episode in the middle of a scene."""
-        self.owner = None
+    def leave(self) -> None:
+        """Leave the episode, wherever it is."""
+        if self.going is not None:
+            self.going.close()
+        self.going = None
 
-    def _begin(self, task: Task, order: Order) -> None:
-        def change() -> None:
-            if self._scenes is not None:
-                self._scenes.close()
-            self._scenes = scenes(task, order)
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        if self.child is not None:
+            self.child.close()
+            self.child = None
 
-        in_one_thread(change)
+    def _here(self, task: Task, order: Order) -> Generator[Any]:
+        own = scenes(task, order)
+        try:
+            yield None
+            for _ in order.actions:
+                yield in_one_thread(lambda: next(own))
+            last = in_one_thread(lambda: next(own))
+        finally:
+            in_one_thread(own.close)
+            self.going = None
+        yield last
 
-    def _next(self) -> Scene:
-        found: Scene = in_one_thread(lambda: next(self._scenes))
-        return found
-
-
-class _Away(_Artist):
-    """Draws in a process of its own, which is started when it is first wanted, and again where it has ended."""
-
-    _pipe: Connection
-
-    def __init__(self) -> None:
-        self.process: subprocess.Popen[bytes] | None = None
-        self._task = ""
-        atexit.register(self._end)
-
-    def _start(self) -> None:
-        self._end()  # what is left of the one before
-        self._pipe, theirs = Pipe()
-        # what Python finds here it finds there; Ctrl-C is for this process alone
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "multiadvisor.runs.artists", str(theirs.fileno()), *plugins.IMPORTED],
-            stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            pass_fds=(theirs.fileno(),), process_group=0,
-        )  # fmt: skip
-        theirs.close()
-
-    def _begin(self, task: Task, order: Order) -> None:
-        self._task = task.name
-        if self.process is None or self.process.poll() is not None:
-            self._start()
+    def _elsewhere(self, task: Task, order: Order) -> Generator[Any]:
+        if self.child is None or self.child.process.poll() is not None:
+            self.end()  # what is left of the one before
+            self.child = Child("multiadvisor.runs.artists")
         actions = np.asarray(order.actions)
         plain = order._replace(actions=(actions.dtype.str, actions.shape))._asdict()
-        if not self._asked([*_known(task), plain], actions.tobytes())["made"]:
-            raise _Unmade
+        try:
+            if not self._asked(task, [*_known(task), plain], actions.tobytes())["made"]:
+                raise _NotMade
+            yield None
+            for _ in order.actions:
+                yield self._scene(task)
+            last = self._scene(task)
+        except (BadInput, _NotMade, GeneratorExit):
+            raise
+        except BaseException:
+            self.end()  # an answer may be on its way
+            raise
+        finally:
+            self.going = None
+        yield last
 
-    def _next(self) -> Scene:
-        found = self._asked(None)
-        raw, reward, numbers = (self._read() for _ in range(3))
+    def _scene(self, task: Task) -> Scene:
+        """The next one, from the process."""
+        found = self._asked(task, None)
+        raw, reward, numbers = (self._read(task) for _ in range(3))
         shape = found["shape"]
         drawn = raw.decode() if shape is None else np.frombuffer(raw, np.uint8).reshape(shape)
         return Scene(drawn, np.frombuffer(reward), found["gain"], np.frombuffer(numbers, np.float32))
 
-    def give_up(self) -> None:
-        super().give_up()
-        self._end()  # an answer may be on its way
-
-    def _asked(self, what: Any, *more: bytes) -> dict[str, Any]:
+    def _asked(self, task: Task, what: Any, *more: bytes) -> dict[str, Any]:
         """The answer, or the complaint that was one."""
+        assert self.child is not None
         try:
             for part in (json.dumps(what).encode(), *more):
-                self._pipe.send_bytes(part)
+                self.child.pipe.send_bytes(part)
         except OSError:
-            raise self._gone() from None
-        found: dict[str, Any] = json.loads(self._read())
+            raise self._gone(task) from None
+        found: dict[str, Any] = json.loads(self._read(task))
         if "complaint" in found:
             raise BadInput(found["complaint"])
         return found
 
-    def _read(self) -> bytes:
+    def _read(self, task: Task) -> bytes:
+        assert self.child is not None
         try:
-            if self._pipe.poll(_PATIENCE):
-                return self._pipe.recv_bytes()
+            if self.child.pipe.poll(_PATIENCE):
+                return self.child.pipe.recv_bytes()
         except (EOFError, OSError):
-            raise self._gone() from None
-        raise self._gone(f"gave no picture for {_PATIENCE} seconds")
+            raise self._gone(task) from None
+        raise self._gone(task, f"gave no picture for {_PATIENCE} seconds")
 
-    def _gone(self, how: str = "") -> Gone:
+    def _gone(self, task: Task, how: str = "") -> DrawingEnded:
         """The complaint about its end; without `how`, it came by itself."""
-        if not how and self.process is not None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(_PATIENCE)
-        code = self._end()
-        if not how:
-            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        return Gone(f"task {self._task!r} cannot be drawn: the process that draws it {how}")
-
-    def _end(self) -> int:
-        """Whatever it does: its exit code."""
-        if self.process is None:
-            return 0
-        self.process.kill()
-        self._pipe.close()
-        code, self.process = self.process.wait(), None
-        return code
+        assert self.child is not None
+        how = how or self.child.last_words()
+        self.end()
+        return DrawingEnded(f"task {task.name!r} cannot be drawn: the process that draws it {how}")
 
 
-_here: list[_Artist] = [_Artist()]
-_away: list[_Artist] = [_Away() for _ in range(_PROCESSES)]
+_here = [_Artist(away=False)]
+_away = [_Artist(away=True) for _ in range(_PROCESSES)]
 _unmade: set[str] = set()
 _change = threading.Condition()
 
 
 @contextlib.contextmanager
-def replayed(task: Task, owner: object, order: Order) -> Iterator[tuple[Callable[[], Scene], bool]]:
-    """What gives the scenes of an episode, one after the other, and whether it begins with the first.
-
-    Else it goes on where the same owner stopped: whoever drew it has not been asked for another episode since.
-    """
+def replayed(task: Task, order: Order, going: Iterator[Scene] | None = None) -> Iterator[Iterator[Scene]]:
+    """The scenes of an episode: those that are `going`, if whoever draws them has not been asked for others since."""
     kind = json.dumps(_known(task)) if task.maker else ""
     for artists in (_away, _here) if kind and kind not in _unmade else (_here,):
-        with _taken(artists, owner) as artist:
-            fresh = artist.owner is not owner
+        with _taken(artists, going) as artist:
             try:
-                if fresh:
-                    artist.take_up(task, owner, order)
-            except _Unmade:
+                stopped = going is None or artist.going is not going
+                found = artist.begin(task, order) if stopped else going
+            except _NotMade:
                 _unmade.add(kind)
                 continue
-            yield artist.scene, fresh
+            assert found is not None
+            yield found
             return
 
 
@@ -214,28 +185,23 @@ def end_idle() -> None:
             if artist.busy:
                 continue
             artist.busy = True
-        artist.give_up()
+        artist.leave()
+        artist.end()
         with _change:
             artist.busy = False
             _change.notify_all()
 
 
 @contextlib.contextmanager
-def _taken(artists: list[_Artist], owner: object) -> Iterator[_Artist]:
-    """One of them for a while: who has the owner's episode, or no episode, or whose episode was wanted longest ago."""
+def _taken(artists: list[_Artist], going: object) -> Iterator[_Artist]:
+    """One of them for a while: who is at this episode, or at none, or whose episode was wanted longest ago."""
     with _change:
         _change.wait_for(lambda: not all(one.busy for one in artists))
         free = [one for one in artists if not one.busy]
-        artist = min(free, key=lambda one: (one.owner is not owner, one.used if one.owner else -one.used))
+        artist = min(free, key=lambda one: (one.going is not going, one.used if one.going else -one.used))
         artist.busy = True
     try:
         yield artist
-    except BadInput:  # which was an answer
-        artist.owner = None
-        raise
-    except BaseException:
-        artist.give_up()
-        raise
     finally:
         with _change:
             artist.busy, artist.used = False, time.monotonic()
@@ -243,24 +209,12 @@ def _taken(artists: list[_Artist], owner: object) -> Iterator[_Artist]:
 
 
 # ---- the process -----------------------------------------------------------------------------------------------------
-def _serve(pipe: Connection, names: Sequence[str]) -> None:
+def _serve(number: str, *names: str) -> None:
     """Answer until nobody asks any more: a list begins an episode, its actions follow; null asks for a scene."""
-    faulthandler.enable()
-    os.dup2(2, 1)  # what is printed is for people
-    asked = queue.SimpleQueue[bytes]()
-
-    def listen() -> None:
-        with contextlib.suppress(EOFError, OSError):
-            while True:
-                asked.put(pipe.recv_bytes())
-        os._exit(0)  # who asked is gone, even if something is still being drawn
-
-    threading.Thread(target=listen, daemon=True).start()
-    for name in names:
-        plugins.import_own(name)
+    pipe, asked = messages(number, *names)
     going: Any = iter(())
-    while True:
-        wanted, parts = json.loads(asked.get()), []
+    for content in asked:
+        wanted, parts = json.loads(content), []
         try:
             if wanted is None:
                 scene = next(going)
@@ -272,7 +226,7 @@ def _serve(pipe: Connection, names: Sequence[str]) -> None:
                 if hasattr(going, "close"):
                     going.close()
                 kind, shape = wanted[4]["actions"]
-                actions: Any = np.frombuffer(asked.get(), kind).reshape(shape)
+                actions: Any = np.frombuffer(next(asked), kind).reshape(shape)
                 actions = list(actions) if actions.dtype.kind == "f" else actions.tolist()
                 task = _again(*wanted[:4])
                 head = {"made": task is not None}
@@ -290,8 +244,6 @@ def _known(task: Task) -> list[Any]:
 
 def _again(name: str, maker: str, options: dict[str, Any], identity: dict[str, Any]) -> Task | None:
     """The task, where it is the same one: who registers something in a program of his own does so there alone."""
-    from multiadvisor.envs.builtin import make
-
     try:
         task = dataclasses.replace(make(maker, **options), name=name)
     except Exception:  # whatever a maker of the user's may raise
@@ -300,4 +252,4 @@ def _again(name: str, maker: str, options: dict[str, Any], identity: dict[str, A
 
 
 if __name__ == "__main__":
-    _serve(Connection(int(sys.argv[1])), sys.argv[2:])
+    _serve(*sys.argv[1:])

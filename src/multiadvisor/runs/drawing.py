@@ -7,12 +7,13 @@ import copy
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
+import gymnasium
 import numpy as np
 
-from multiadvisor.analysis.recording import numbers_of
+from multiadvisor.analysis.episodes import numbers_of
 from multiadvisor.envs.rollout import EvaluationEpisodes
 from multiadvisor.envs.step import Step
 from multiadvisor.errors import BadInput, fault_of_environment, short
@@ -54,8 +55,6 @@ def _quiet() -> None:
 
 def _made(env: Any, mode: str) -> Any:
     """Another instance of an environment, with a render mode."""
-    import gymnasium
-
     if env.spec is not None:
         return gymnasium.make(env.spec, render_mode=mode, disable_env_checker=True)
     if getattr(env, "render_mode", None) != mode:
@@ -122,7 +121,7 @@ def _stepped(source: EvaluationEpisodes, action: Any) -> Step:
         raise BadInput(f"the environment raised {fault}") from None
 
 
-def scenes(task: Task, order: Order) -> Iterator[Scene]:
+def scenes(task: Task, order: Order) -> Generator[Scene]:
     """The episode, in an environment of its own that is open from the first scene to the last."""
     env = _environment(task)
     try:

@@ -16,13 +16,14 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from multiadvisor.core.progress import JobsBar
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.engines.engine import Crew, Engine, Event, Order, engine_class
-from multiadvisor.runs.jobs import Job, kind_named, lease_of
+from multiadvisor.runs.jobs import Job, kind_named
 from multiadvisor.runs.ledger import History, Ledger, Outcome, open_ledger, read_result, result_path
 from multiadvisor.settings import whole_number
 
@@ -120,31 +121,26 @@ class _Drive:
         self.writer = ThreadPoolExecutor(1)
         self.silent: dict[str, float] = {}  # running: seconds without a sign of life, as far as they were watched
         self.fraction: dict[str, float] = {}
-        self.leases = {name: lease or lease_of(jobs[name].kind) for name in missing}
+        self.leases = {name: lease or kind_named(jobs[name].kind).lease for name in missing}
         self.flushed = self.committed = self.listened = time.monotonic()
 
     def run(self, engine: Engine) -> None:
         """Until nothing is open. Whatever interrupts this, finished results are kept."""
-        try:
-            try:
-                while self.open:
-                    engine.take(len(self.waiting), self._draw)
-                    events = engine.poll(self._patience())
-                    self._listen()
-                    for event in events:
-                        self._hear(event)
-                    for name in [name for name, silence in self.silent.items() if silence > self.leases[name]]:
-                        engine.kill(name)
-                        self.silent[name] = 0.0
-                    self._flush(force=not self.silent)
-            finally:
-                engine.stop()
-        finally:
-            self.silent.clear()
-            try:
-                self._flush(force=True)
-            finally:
-                self.writer.shutdown()
+        with ExitStack() as end:
+            end.callback(self.writer.shutdown)
+            end.callback(self._flush, force=True)
+            end.callback(self.silent.clear)
+            end.callback(engine.stop)  # which comes first
+            while self.open:
+                engine.take(len(self.waiting), self._draw)
+                events = engine.poll(self._patience())
+                self._listen()
+                for event in events:
+                    self._hear(event)
+                for name in [name for name, silence in self.silent.items() if silence > self.leases[name]]:
+                    engine.kill(name)
+                    self.silent[name] = 0.0
+                self._flush(force=not self.silent)
 
     def _patience(self) -> float:
         """How long the engine may wait for something to happen."""

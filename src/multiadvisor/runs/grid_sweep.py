@@ -6,8 +6,11 @@ jobs.log       what happened so far; results/ and scratch/ beside it, see `ledge
 
 from __future__ import annotations
 
+import re
+import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.core.intervals import interval
-from multiadvisor.errors import BadInput
-from multiadvisor.runs.driver import Results, drive
-from multiadvisor.runs.engines.engine import Crew
+from multiadvisor.errors import BadInput, short
+from multiadvisor.runs.driver import Results, describe_failures, drive
+from multiadvisor.runs.engines.engine import Crew, engine_class
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.ledger import (
     History,
@@ -30,15 +33,16 @@ from multiadvisor.runs.ledger import (
     read_result,
     read_running,
 )  # fmt: skip
-from multiadvisor.runs.logs import MEASURES
-from multiadvisor.runs.sweep_grid import LEARNER, Grid, Run, in_words, shown
-from multiadvisor.storage.files import write_atomically
+from multiadvisor.runs.logs import MEASURES, are_evaluations
+from multiadvisor.runs.sweep_grid import LEARNER, Grid, Run, grid_of, read_grid, shown
+from multiadvisor.runs.tensorboard import TensorBoardLog
+from multiadvisor.settings import whole_number
+from multiadvisor.storage.files import plainly, write_atomically
 from multiadvisor.storage.sealed import read_sealed, seal
 
 FORMAT = 1
 LAST = 10  # evaluations averaged for tables, as in the paper's
 _KIND = "multiadvisor sweep"
-_CREW = Crew()
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,6 @@ class SweepRecord:
     """What `sweep.json` says."""
 
     grid: Grid
-    source: str
     search: dict[str, Any] | None = None
     """Of a search: the sampler's seed, and what was looked for."""
     asked: tuple[dict[str, Any], ...] = ()
@@ -66,17 +69,17 @@ def read_frozen(folder: Path) -> SweepRecord:
     asked = body.get("asked", [])
     if not isinstance(asked, list) or not all(isinstance(config, dict) for config in asked):
         raise BadInput(f"{str(path)!r} names no runs of the search: restore it from a copy")
-    return SweepRecord(Grid.from_data(body.get("grid")), str(body.get("source")), body.get("search"), tuple(asked))
+    return SweepRecord(Grid.from_data(body.get("grid")), body.get("search"), tuple(asked))
 
 
 def freeze(folder: Path, frozen: SweepRecord) -> None:
     """Write the frozen copy; called with the folder's ledger open."""
-    body: dict[str, Any] = {"grid": frozen.grid.as_data(), "source": frozen.source, "search": frozen.search}
+    body: dict[str, Any] = {"grid": frozen.grid.as_data(), "search": frozen.search}
     body |= {} if frozen.search is None else {"asked": list(frozen.asked)}
     write_atomically(folder / "sweep.json", seal(_KIND, FORMAT, body))
 
 
-def check_place(folder: Path, grid: Grid, resume: bool, search: dict[str, Any] | None = None) -> None:
+def _check_place(folder: Path, grid: Grid, resume: bool, search: dict[str, Any] | None) -> None:
     """Refuse the folder of another sweep; one that has only fewer runs will be extended."""
     if not (folder / "sweep.json").exists():
         if finished_ids(folder) or read_log(folder):
@@ -91,29 +94,59 @@ def check_place(folder: Path, grid: Grid, resume: bool, search: dict[str, Any] |
         here = {run.job.id for run in grid.runs()}
         gone = [run for run in frozen.grid.runs() if run.job.id not in here]
         if gone:
-            run = gone[0]
-            words = in_words({**run.labels, "seed": run.seed})
             raise BadInput(
-                f"{str(folder)!r} holds another sweep: its run with {words} is not in the grid; name another folder"
+                f"{str(folder)!r} holds another sweep: its run with {gone[0]} is not in the grid; name another folder"
             )
 
 
-def run_sweep(folder: Path, grid: Grid, source: str, crew: Crew = _CREW, *, resume: bool = False) -> Results:
+def run_sweep(folder: Path, grid: Grid, crew: Crew, *, resume: bool = False) -> Results:
     """Run what the folder lacks; failures are in the results."""
-    for note in grid.check_tasks():
-        print(note, file=sys.stderr)
-    runs = grid.runs()
-    with opened(folder, lambda: check_place(folder, grid, resume)) as ledger:
-        freeze(folder, SweepRecord(grid, source))
-        return drive(ledger, [run.job for run in runs], crew, grid.title or folder.name)
+    jobs = [run.job for run in grid.runs()]
+    with sweep_ledger(folder, grid, resume) as ledger:
+        freeze(folder, SweepRecord(grid))
+        return drive(ledger, jobs, crew, grid.title or folder.name)
+
+
+def sweep(
+    grid: Mapping[str, Any] | str | Path, out: str | Path, *, workers: int | None = None, engine: str = "local",
+    address: str | None = None, resume: bool = False,
+) -> list[RunResult]:  # fmt: skip
+    """Run a grid of training runs, and return what came out of each: `multiadvisor sweep` in Python.
+
+    The grid is what its file would hold, or that file; lists are axes. What fails is refused once all others are done;
+    these lie in the folder, and `resume` goes on there. With `workers=0` all runs are made in this process.
+
+    >>> import tempfile
+    >>> grid = {"task": "two-goal", "seeds": 2, "settings": {"gamma": [0.4, 0.9], "planning": "egocentric"},
+    ...         "schedule": {"steps": 4000, "eval_every": 4000, "eval_episodes": 5}}
+    >>> found = sweep(grid, tempfile.mkdtemp(), workers=0)
+    >>> [(one.run.labels, one.run.seed, one.result["evaluations"][-1]["score"]) for one in found[::2]]
+    [({'gamma': 0.4}, 0, 1.0), ({'gamma': 0.9}, 0, 0.0)]
+    """
+    for name, value, kinds in (("grid", grid, (Mapping, str, Path)), ("out", out, (str, Path))):
+        if not isinstance(value, kinds):
+            way = "a dictionary, or a file" if name == "grid" else "a folder"
+            raise BadInput(f"{name} of a sweep is {short(repr(value))}: give {way}")
+    crew = Crew(None if workers is None else whole_number("workers", workers), engine, address)
+    engine_class(crew)
+    asked = grid_of(grid) if isinstance(grid, Mapping) else read_grid(Path(grid))
+    results = run_sweep(Path(out), asked, crew, resume=resume)
+    if results.failed:
+        raise BadInput(describe_failures(results))
+    return finished(Path(out))
 
 
 @contextmanager
-def opened(folder: Path, check: Callable[[], None]) -> Iterator[Ledger]:
-    """The ledger; looked at first so that a wrong folder is left as it is, and again when nobody else can change it."""
-    check()
+def sweep_ledger(folder: Path, grid: Grid, resume: bool, search: dict[str, Any] | None = None) -> Iterator[Ledger]:
+    """The ledger of a sweep whose tasks can all be made.
+
+    The folder is looked at first so that a wrong one is left as it is, and again when nobody else can change it.
+    """
+    for note in grid.check_tasks():
+        print(note, file=sys.stderr)
+    _check_place(folder, grid, resume, search)
     with open_ledger(folder) as ledger:
-        check()
+        _check_place(folder, grid, resume, search)
         yield ledger
 
 
@@ -181,20 +214,18 @@ def _value(config: dict[str, Any], section: str, name: str) -> Any:
 def _checked(result: dict[str, Any], run: Run) -> dict[str, Any]:
     """A result has the shape of a training run's, or is refused."""
     found = result.get("evaluations")
-    fine = isinstance(found, list) and len(found) > 0 and isinstance(result.get("task"), str)
-    for one in found if fine else ():  # type: ignore[union-attr]
-        fine = fine and isinstance(one, dict) and {"steps", *MEASURES, "metrics"} <= set(one)
-        fine = fine and all(one[name] is None or type(one[name]) in (int, float) for name in MEASURES)
-        fine = fine and isinstance(one["metrics"], dict)
-        fine = fine and type(one.get("reward", 0.0)) in (int, float)
-    if not fine:
+    if not (isinstance(result.get("task"), str) and found and are_evaluations(found)):
         raise BadInput(f"the result {run.job.id} is no training run's: remove its file and run again")
     return result
 
 
 def final(result: dict[str, Any], figure: str = "score") -> float | None:
     """A run's figure: the mean of its last evaluations; scores by the task's own weights, comparable."""
-    values = [figure_of(one, figure) for one in result["evaluations"][-LAST:]]
+    return mean([figure_of(one, figure) for one in result["evaluations"][-LAST:]])
+
+
+def mean(values: list[float | None]) -> float | None:
+    """Their mean; None where one of them is missing."""
     return None if None in values else float(np.mean(values))  # type: ignore[arg-type]
 
 
@@ -207,7 +238,7 @@ def figure_of(evaluation: dict[str, Any], figure: str) -> float | None:
     """
     if figure == "score" and "reward" in evaluation:
         return float(evaluation["reward"])
-    found: float | None = evaluation[figure] if figure in MEASURES else evaluation["metrics"].get(figure)
+    found: float | None = (evaluation if figure in MEASURES else evaluation.get("metrics", {})).get(figure)
     return found
 
 
@@ -240,17 +271,11 @@ def summary(done: list[RunResult]) -> list[dict[str, Any]]:
     for items in groups(done).values():
         row: dict[str, Any] = {**items[0].run.labels, "seeds": len(items)}
         scores = [final(item.result) for item in items]
-        row |= {name: _mean(items, name) for name in MEASURES}
+        row |= {name: mean([final(item.result, name) for item in items]) for name in MEASURES}
         row["score_interval"] = None if None in scores else list(interval(np.array(scores, float)))
-        row["metrics"] = {name: _mean(items, name) for name in metrics_of(items)}
+        row["metrics"] = {name: mean([final(item.result, name) for item in items]) for name in metrics_of(items)}
         table.append(row)
     return table
-
-
-def _mean(items: list[RunResult], figure: str) -> float | None:
-    """Of the runs' figures; None where a run has none."""
-    values = [final(item.result, figure) for item in items]
-    return None if None in values else float(np.mean(values))  # type: ignore[arg-type]
 
 
 def tidy(done: list[RunResult]) -> dict[str, list[Any]]:
@@ -269,3 +294,28 @@ def tidy(done: list[RunResult]) -> dict[str, list[Any]]:
             for name, column in columns.items():
                 column.append(whole.get(name))
     return columns
+
+
+def write_tensorboard(folder: Path, done: list[RunResult]) -> None:
+    """A folder under `tensorboard/` for each run that has none yet.
+
+    The figures of every evaluation, and the advisors' returns by name: of every evaluation where the grid says
+    `record = "every"`, else of the last.
+    """
+    home = folder / "tensorboard"
+    for item in done:
+        words = re.sub(r"[^\w.,= -]", "_", f"{name_of(item.run.labels)}, seed {item.run.seed}")[:120]
+        place = home / f"{words} {item.run.job.id[:8]}"
+        if place.exists():
+            continue
+        with plainly(f"write {str(home)!r}"):
+            home.mkdir(exist_ok=True)
+            part = Path(tempfile.mkdtemp(prefix=".part-", dir=home))
+            try:
+                *others, last = item.result["evaluations"]
+                last = {**last, "advisors": last.get("advisors") or item.result["advisors"]}
+                TensorBoardLog(part, [*others, last], resume=False).close()
+                part.chmod(0o755)
+                part.rename(place)
+            finally:
+                shutil.rmtree(part, ignore_errors=True)

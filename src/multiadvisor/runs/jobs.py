@@ -2,9 +2,9 @@
 
 A kind is a name in the registry below, never a path of a module: configurations come from files, and files are data.
 The experiments of this package add theirs with `@kind`, and so does a user's own file (`--import`). Its function is
-`work(config, folder, tell) -> result`: `folder` is a scratch folder of the job's own for checkpoints (None: none is
-kept), `tell(fraction)` reports progress and shows that the job is alive. The result is JSON data with finite numbers,
-and the same for the same configuration: no times, no names of machines.
+`work(config, folder, tell) -> result`, or `work(config) -> result`: `folder` is a scratch folder of the job's own for
+checkpoints (None: none is kept), `tell(fraction)` reports progress and shows that the job is alive. The result is JSON
+data with finite numbers, and the same for the same configuration: no times, no names of machines.
 
 >>> Job("train", {"task": "bridge"}).id
 'efde8e466e2a418f'
@@ -17,17 +17,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from pkgutil import walk_packages
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from multiadvisor.core.checkout import beside
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.storage.sealed import canonical, strict_json
 
 FORMAT = 1
 Tell = Callable[[float], None]
-Work = Callable[[dict[str, Any], Path | None, Tell], dict[str, Any]]
+Work = Callable[..., dict[str, Any]]
+
+
+def silent(share: float) -> None:
+    """A `tell` for work that nobody waits for."""
 
 
 class Kind(NamedTuple):
@@ -58,9 +64,9 @@ def kind(name: str, lease: float = 120.0) -> Callable[[Work], Work]:
 
 
 def experiments() -> list[ModuleType]:
-    """The modules of the experiments: whatever file lies there, or in a folder of theirs, is one."""
-    home = import_module("multiadvisor.studies")
-    return [import_module(found.name) for found in walk_packages(home.__path__, f"{home.__name__}.")]
+    """The modules of the experiments: whatever file lies there, in a folder of theirs, or in a checkout's."""
+    homes = filter(None, (import_module("multiadvisor.studies"), beside("studies")))
+    return [import_module(found.name) for home in homes for found in walk_packages(home.__path__, f"{home.__name__}.")]
 
 
 def kind_named(name: str) -> Kind:
@@ -104,16 +110,11 @@ class Job:
         return hash(self.id)
 
 
-def lease_of(kind: str) -> float:
-    """How long a job of this kind may be silent, in seconds."""
-    return kind_named(kind).lease
-
-
 def perform(kind: str, config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:
     """Do the work, in this process; the result is checked to be data."""
     home = kind_named(kind)
     work: Work = getattr(import_module(home.module), home.function)
-    result = work(config, folder, tell)
+    result = work(*(config, folder, tell)[: len(signature(work).parameters)])
     if not isinstance(result, dict):
         raise TypeError(f"the work of kind {kind!r} returned {type(result).__name__}, not a dictionary")
     canonical(result)  # refuses what JSON cannot hold, and numbers that are not finite

@@ -6,9 +6,9 @@
     scratch/ID        what an unfinished job keeps for itself
     driver.lock       held by the driver, and only then there
 
-A result is on disk before the log says `done`, and no line waits for the disk: a log that is behind, or lost, costs
-nothing but the times of finished jobs. Whose turn it is to live or die is decided by the driver's monotonic clock; no
-decision looks at the time of day.
+A result is on disk before the log says `done`, and no line waits for the disk: a log that is behind, damaged or lost
+costs nothing but what it said of times and errors. Whose turn it is to live or die is decided by the driver's monotonic
+clock; no decision looks at the time of day.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from multiadvisor.errors import BadInput, short
+from multiadvisor.errors import BadInput
 from multiadvisor.runs.jobs import Job
-from multiadvisor.storage.files import check_writable, write_together
+from multiadvisor.storage.files import check_writable, plainly, write_together
 from multiadvisor.storage.folder_lock import holder_of, locked
 from multiadvisor.storage.sealed import canonical, read_sealed, seal, strict_json
 
@@ -56,7 +56,7 @@ class Ledger:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.past = folder, read_log(folder)
-        self._lines: list[bytes] = []
+        self._lines = [b"\n"]  # the last line may be one that a killed driver did not finish
 
     def missing(self, jobs: Iterable[Job]) -> list[str]:
         """The jobs without a result, each once; a result that the log does not know of is looked at first."""
@@ -79,15 +79,13 @@ class Ledger:
     def commit(self, running: Mapping[str, float] | None = None) -> None:
         """Append the lines; and say how far the jobs are that run now."""
         content, self._lines = b"".join(self._lines), []
-        try:
+        with plainly(f"write to {str(self.folder)!r}"):
             with open(self.folder / _LOG, "ab") as file:
                 file.write(content)
             if running is not None:
                 part = self.folder / f".{_RUNNING}.part"
                 part.write_bytes(canonical(dict(running)))
                 part.replace(self.folder / _RUNNING)
-        except OSError as error:
-            raise BadInput(f"cannot write to {str(self.folder)!r}: {error.strerror}") from None
 
     def write(self, jobs: Mapping[str, Job], finished: Sequence[Outcome]) -> None:
         """Results to disk; may run in another thread, as it touches nothing but files."""
@@ -116,16 +114,10 @@ def open_ledger(folder: Path) -> Iterator[Ledger]:
     if folder.exists() and any(folder.iterdir()) and not any((folder / name).exists() for name in known):
         raise BadInput(f"{str(folder)!r} exists and holds no jobs: name a new or empty folder")
     with locked(folder, _LOCK):
-        try:
+        with plainly(f"write {str(folder)!r}"):
             (folder / "results").mkdir(exist_ok=True)
             for left in (*folder.glob(".*.part"), *(folder / "results").glob(".*.part")):
                 left.unlink(missing_ok=True)
-            with open(folder / _LOG, "ab+") as file:
-                file.seek(0)
-                content = file.read()
-                file.truncate(content.rfind(b"\n") + 1)  # a line that a killed driver did not finish
-        except OSError as error:
-            raise BadInput(f"cannot write {str(folder)!r}: {error.strerror}") from None
         try:
             yield Ledger(folder)
         finally:
@@ -148,24 +140,15 @@ def finished_ids(folder: Path) -> set[str]:
 
 
 def read_log(folder: Path) -> dict[str, History]:
-    """What happened to each job, by id; for somebody who only looks, too. A line that is being written is left out."""
-    try:
-        *lines, _ = (folder / _LOG).read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise BadInput(f"cannot read {str(folder / _LOG)!r}: {error.strerror}") from None
+    """What happened to each job, by id; for somebody who only looks, too. Damaged and unfinished lines are left out."""
+    path = folder / _LOG
+    with plainly(f"read {str(path)!r}"):
+        lines = path.read_bytes().splitlines() if path.exists() else []
     past: dict[str, History] = {}
-    for number, line in enumerate(lines, 1):
-        try:
-            if int(line[:8], 16) != zlib.crc32(line[9:]):
-                raise ValueError("its checksum differs")
-            _apply(past, strict_json(line[9:]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise BadInput(
-                f"the log {str(folder / _LOG)!r} is damaged in line {number} ({short(str(error), 80)}): remove it and "
-                "run again, finished jobs are taken from results"
-            ) from None
+    for line in lines:
+        with contextlib.suppress(ValueError, TypeError, KeyError, OverflowError):
+            if int(line[:8], 16) == zlib.crc32(line[9:]):
+                _apply(past, strict_json(line[9:]))
     return past
 
 
@@ -178,8 +161,6 @@ def _apply(past: dict[str, History], line: dict[str, Any]) -> None:
         entry.done, entry.seconds = True, float(line["seconds"])
     elif line["what"] == "failed":
         entry.tries, entry.error = int(line["tries"]), str(line["error"])
-    else:
-        raise ValueError("it says nothing of a job")
 
 
 def read_running(folder: Path) -> dict[str, float]:

@@ -9,36 +9,42 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multiadvisor.errors import BadInput
-from multiadvisor.runs.logs import MEASURES
+from multiadvisor.runs.logs import MEASURES, Progress
 from multiadvisor.runs.stuck_monitor import in_words
-from multiadvisor.runs.training import LIVE, Training
-from multiadvisor.storage.files import open_regular
+from multiadvisor.storage.files import open_regular, plainly
+from multiadvisor.storage.sealed import NUMBER, fits
 from multiadvisor.task import Task
 
+if TYPE_CHECKING:
+    from multiadvisor.runs.training import Training
+
+LIVE = "live.jsonl"  # the file
 _EVERY = 1.0  # seconds between lines, or ...
 _SHARE = 0.005  # ... this share of the time so far
 _TERMS = 12  # so many advisors have figures of their own; of more, their groups
 _LARGEST = 16 << 20  # bytes of the file that are read
-_NUMBERS = ("seconds", "steps", "steps_per_second", "epsilon", *MEASURES)
+_LINE = {
+    **{f"{name}?": NUMBER for name in ("seconds", "steps", "steps_per_second", "epsilon", *MEASURES)},
+    **{f"{name}?": {str: NUMBER} for name in ("returns", "losses", "metrics")}, "stuck?": str,
+}  # fmt: skip
 
 
-def terms_of(task: Task) -> list[str]:
-    """Whose figures are told: every advisor's, or of many those of their groups."""
-    if task.n <= _TERMS:
+def terms_of(task: Task, most: int = _TERMS) -> list[str]:
+    """Whose figures are told: every advisor's, or of more than `most` those of their groups."""
+    if task.n <= most:
         return list(task.names)
     groups = list(dict.fromkeys(advisor.group for advisor in task.advisors))
-    return groups if len(groups) <= _TERMS and "" not in groups else []
+    return groups if len(groups) <= most and "" not in groups else []
 
 
-def by_term(task: Task, values: dict[str, float]) -> dict[str, float]:
+def by_term(task: Task, values: dict[str, float], most: int = _TERMS) -> dict[str, float]:
     """Figures by advisor as figures by term: sums over groups, where there are many."""
-    terms = terms_of(task)
-    if task.n <= _TERMS or not terms:
+    terms = terms_of(task, most)
+    if task.n <= most or not terms:
         return {name: values[name] for name in terms if name in values}
     found = dict.fromkeys(terms, 0.0)
     for advisor in task.advisors:
@@ -47,7 +53,7 @@ def by_term(task: Task, values: dict[str, float]) -> dict[str, float]:
 
 
 class LiveLog:
-    """Appends to the file of a run: `advance` hears of every piece of learning, `add` of every evaluation."""
+    """Appends to the file of a run."""
 
     def __init__(self, training: Training) -> None:
         assert training.out is not None
@@ -56,48 +62,41 @@ class LiveLog:
         self._before = self._spent = training.seconds
         head = {
             "kind": "multiadvisor live", "task": training.agent.task.name, "terms": terms_of(training.agent.task),
-            "total": training.schedule.steps,
-            "steps": training.agent.steps,
+            "total": training.schedule.steps, "steps": training.agent.steps,
         }  # fmt: skip
-        try:
+        with plainly(f"write {str(self._path)!r}"):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._path.open("a", encoding="utf-8")
-        except OSError as error:
-            raise BadInput(f"cannot write {str(self._path)!r}: {error.strerror}") from None
         self._write(head)
 
     def _write(self, line: dict[str, Any]) -> None:
         self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
         self._file.flush()
 
-    def advance(self) -> None:
-        """Some learning was done."""
-        now = time.monotonic() - self._since
-        if now - self._last >= max(_EVERY, _SHARE * now):
-            self._tell(now, {})
-
-    def add(self, evaluation: dict[str, Any]) -> None:
-        """The agent was evaluated."""
-        found = {name: evaluation[name] for name in MEASURES if evaluation[name] is not None}
-        if evaluation["metrics"]:
-            found["metrics"] = evaluation["metrics"]
-        if evaluation.get("advisors"):
-            found["returns"] = by_term(self._training.agent.task, evaluation["advisors"])
-        if "steps_checked" in evaluation:
-            found["stuck"] = in_words(evaluation["stuck"]) if "stuck" in evaluation else ""
-        self._tell(time.monotonic() - self._since, found)
-
-    def _tell(self, now: float, more: dict[str, Any]) -> None:
-        agent = self._training.agent
-        line = {"seconds": round(self._before + now, 3), "steps": agent.steps, **more}
+    def __call__(self, now: Progress) -> None:
+        """A line for an evaluation, and for learning if the last line was long ago."""
+        since, evaluation = time.monotonic() - self._since, now.evaluation
+        found: dict[str, Any] = {}
+        if evaluation is None:
+            if since - self._last < max(_EVERY, _SHARE * since):
+                return
+        else:
+            found = {name: evaluation[name] for name in MEASURES if evaluation[name] is not None}
+            if evaluation["metrics"]:
+                found["metrics"] = evaluation["metrics"]
+            if evaluation.get("advisors"):
+                found["returns"] = by_term(self._training.agent.task, evaluation["advisors"])
+            if "steps_checked" in evaluation:
+                found["stuck"] = in_words(evaluation["stuck"]) if "stuck" in evaluation else ""
+        line = {"seconds": round(self._before + since, 3), "steps": now.steps, **found}
         spent = self._training.seconds - self._spent  # in learning, and not in looking at it
-        if agent.steps > self._steps and spent > 0:
-            line["steps_per_second"] = round((agent.steps - self._steps) / spent, 1)
-            self._steps, self._spent = agent.steps, self._training.seconds
-        line["epsilon"] = float(agent.exploring)
-        if (losses := agent.losses) is not None:
-            line["losses"] = {name: float(f"{value:.4g}") for name, value in losses.items() if np.isfinite(value)}
-        self._last = now
+        if now.steps > self._steps and spent > 0:
+            line["steps_per_second"] = round((now.steps - self._steps) / spent, 1)
+            self._steps, self._spent = now.steps, self._training.seconds
+        line["epsilon"] = float(now.agent.exploring)
+        if now.losses is not None:
+            line["losses"] = {name: float(f"{value:.4g}") for name, value in now.losses.items() if np.isfinite(value)}
+        self._last = since
         self._write(line)
 
     def close(self) -> None:
@@ -119,23 +118,12 @@ def read_live(folder: Path) -> dict[str, Any] | None:
             line = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        if not isinstance(line, dict) or not _is_number(line.get("steps")):
+        if not isinstance(line, dict) or not fits(line.get("steps"), NUMBER):
             continue
         while lines and lines[-1]["steps"] > line["steps"]:  # it was resumed from an earlier checkpoint
             lines.pop()
         if line.get("kind") == "multiadvisor live":
             head = line
-        elif (
-            all(_is_number(line[name]) for name in _NUMBERS if name in line)
-            and all(
-                isinstance(line.get(name, {}), dict) and all(map(_is_number, line.get(name, {}).values()))
-                for name in ("returns", "losses", "metrics")
-            )
-            and isinstance(line.get("stuck", ""), str)
-        ):
+        elif fits(line, _LINE):
             lines.append(line)
     return None if head is None else {"head": head, "lines": lines}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300

@@ -10,24 +10,60 @@ import csv
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
-from multiadvisor.errors import BadInput
+from multiadvisor.agent import MultiAdvisor
+from multiadvisor.errors import no_attribute
+from multiadvisor.runs.stuck_monitor import STUCK
 from multiadvisor.storage.checkpoint import MOST_ENTRIES
-from multiadvisor.storage.files import check_writable, write_atomically
+from multiadvisor.storage.files import check_replaceable, plainly, write_atomically
+from multiadvisor.storage.sealed import NUMBER, fits
 from multiadvisor.task import Task
 
 MEASURES = ("score", "length", "terminated")  # of every evaluation
+_EVALUATION = {
+    "steps": int, **dict.fromkeys(MEASURES, (NUMBER, None)), "metrics": {str: NUMBER}, "advisors?": {str: NUMBER},
+    "reward?": NUMBER, "steps_checked?": int, "stuck?": STUCK,
+}  # fmt: skip
+
+
+def are_evaluations(given: Any) -> bool:
+    """Whether data from a file are evaluations as a run records them."""
+    return fits(given, [_EVALUATION]) and all(one.get("steps_checked", 0) >= 0 for one in given)
+
+
+class Progress(NamedTuple):
+    """What a callback is told of a training: after every piece of learning, and after every evaluation."""
+
+    agent: MultiAdvisor
+    steps: int
+    """Learned from so far, over the agent's whole life."""
+    episodes: int
+    score: float | None
+    """The mean of the episodes that ended in a piece of learning (None if none did), or of those of an evaluation."""
+    returns: dict[str, float]
+    """Each advisor's mean return in the last evaluation; empty before the first."""
+    losses: dict[str, float] | None
+    """Of the networks' last updates, as `agent.losses`; None without a network."""
+    evaluation: dict[str, Any] | None
+    """The evaluation that was just made, as the run records it; None after a piece of learning."""
+
+
+def _no_part(now: Progress, name: str) -> NoReturn:
+    raise no_attribute(Progress, name)
+
+
+Progress.__getattr__ = _no_part  # type: ignore[attr-defined]
 
 
 class Log(Protocol):
-    """Hears of every evaluation."""
+    """A callback that keeps what it is told."""
 
-    def add(self, evaluation: dict[str, Any]) -> None:
-        """Write one evaluation down, at once."""
+    def __call__(self, now: Progress) -> None:
+        """Write it down, at once."""
 
     def close(self) -> None:
-        """There are no more."""
+        """There is no more."""
 
 
 def figures(evaluation: dict[str, Any]) -> dict[str, float]:
@@ -55,15 +91,12 @@ class CsvLog:
     def __init__(self, path: Path, task: Task, evaluations: Sequence[dict[str, Any]] = ()) -> None:
         metrics = [f"metrics/{name}" for name in task.metric_names]
         self._columns = ["steps", *MEASURES, *metrics, *(f"advisors/{name}" for name in task.names)]
-        check_writable(path.parent)
         head = self._line(self._columns)
-        if path.exists() and not _begins_with(path, head):
-            raise BadInput(f"{str(path)!r} already exists and is not the log of such a run: name another file")
-        try:
+        own = head.encode()
+        check_replaceable(path, "write the log to", "the log of such a run", lambda first: first == own, len(own))
+        with plainly(f"write {str(path)!r}"):
             write_atomically(path, "".join([head, *map(self._row, evaluations)]).encode())
             self._file = path.open("a", encoding="utf-8", newline="")
-        except OSError as error:
-            raise BadInput(f"cannot write {str(path)!r}: {error.strerror}") from None
 
     @staticmethod
     def _line(cells: Sequence[Any]) -> str:
@@ -75,22 +108,12 @@ class CsvLog:
         found = {"steps": evaluation["steps"], **figures(evaluation)}
         return self._line([found.get(name, "") for name in self._columns])
 
-    def add(self, evaluation: dict[str, Any]) -> None:
-        """A row more, at once."""
-        self._file.write(self._row(evaluation))
-        self._file.flush()
+    def __call__(self, now: Progress) -> None:
+        """A row more for an evaluation, at once."""
+        if now.evaluation is not None:
+            self._file.write(self._row(now.evaluation))
+            self._file.flush()
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-def _begins_with(path: Path, head: str) -> bool:
-    """Whether a file is empty or begins with this line."""
-    if not path.is_file():
-        return False
-    try:
-        with path.open("rb") as file:
-            return file.read(len(head.encode())) in (head.encode(), b"")
-    except OSError as error:
-        raise BadInput(f"cannot read {str(path)!r}, which would be replaced: {error.strerror}") from None

@@ -18,21 +18,21 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.analysis.trace_file import Pictures, Trace
-from multiadvisor.core.optional_dependencies import lacking
+from multiadvisor.analysis.episodes import Episodes, Pictures
+from multiadvisor.core.optional_dependencies import needed
 from multiadvisor.envs.render import picture as board_picture
 from multiadvisor.errors import BadInput
-from multiadvisor.learners.gvf.goal_views import mark_of
-from multiadvisor.runs.artists import Gone, replayed
+from multiadvisor.learners.gvf.gvf_spec import mark_of
+from multiadvisor.runs.artists import DrawingEnded, replayed
 from multiadvisor.runs.drawing import Order, Scene
 from multiadvisor.task import Task
-from multiadvisor.viz.goal_overlays import draw_wishes
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 LIMIT = 10_000_000
 """Bytes of the pictures of one trace."""
 WIDEST, _NARROWEST = 640, 64  # pixels
 _LONG = 0.4  # seconds
+WISHES, FEARS = 6, 4  # at most so many are drawn in
 
 
 # ---- one picture -----------------------------------------------------------------------------------------------------
@@ -63,16 +63,14 @@ def pixels(picture: bytes) -> np.ndarray:
 
 def _pillow() -> Any:
     """Pillow's `Image`, or what to install."""
-    try:
+    with needed("video"):
         from PIL import Image
-    except ImportError as error:
-        raise lacking("video", error) from None
     return Image
 
 
 def facts_of(content: Any, count: int, repeated: int) -> dict[str, Any]:
     """Of pictures, of which so many places show the one before once more."""
-    drawn = [pixels(one).shape[1::-1] for one in content if one.startswith(SIGNATURE)]
+    drawn = [_pillow().open(io.BytesIO(one)).size for one in content if one.startswith(SIGNATURE)]
     return {
         "kind": "picture" if drawn else "text", "bytes": sum(map(len, content)), "shown": count, "different":
         len(content), "repeated": repeated, "largest": list(max(drawn)) if drawn else None,
@@ -80,11 +78,25 @@ def facts_of(content: Any, count: int, repeated: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def draw_wishes(
+    mark: Callable[[np.ndarray, int, float], None], picture: np.ndarray, goals: np.ndarray, said: np.ndarray
+) -> None:
+    """Draw the strongest wishes and fears into a picture, from the goals pointed at [m] and what each adds [m].
+
+    The strongest comes last, on top; places below 0 are none.
+    """
+    for sign, most in ((1, WISHES), (-1, FEARS)):
+        of_kind = np.flatnonzero((goals >= 0) & (said * sign > 0))
+        chosen = of_kind[np.argsort(-np.abs(said[of_kind]), kind="stable")][:most]
+        for k in chosen[::-1].tolist():
+            mark(picture, int(goals[k]), float(sign * (0.25 + 0.75 * abs(said[k] / said[chosen[0]]))))
+
+
 # ---- the episodes of a trace, drawn ----------------------------------------------------------------------------------
 class Painting:
     """The pictures of one episode of a trace, made in order, some at a time, within a limit of bytes."""
 
-    def __init__(self, trace: Trace, episode: int, task: Task, limit: int = LIMIT) -> None:
+    def __init__(self, trace: Episodes, episode: int, task: Task, limit: int = LIMIT) -> None:
         self.trace, self.episode, self.task, self.limit = trace, episode, task, limit
         self.content: list[bytes] = []
         self.of: list[int] = []  # [steps made]
@@ -95,7 +107,8 @@ class Painting:
         self._seen: dict[bytes, int] = {}
         self._factor = 0
         self._scenes: Any = None
-        self._owner, self._gone = object(), -1
+        self._going: Any = None
+        self._gone = -1
         self._lock = threading.Lock()
 
     @property
@@ -113,12 +126,12 @@ class Painting:
         with self._lock:
             while len(self.of) < enough and not self.reason and not late():
                 try:
-                    with self._drawn(self._owner, len(self.of)) as (states, fresh):
-                        if fresh:
-                            self._scenes = states
+                    with self._drawn(len(self.of), going=self._going) as (going, states):
+                        if going is None or going is not self._going:
+                            self._going, self._scenes = going, states
                         while len(self.of) < enough and not late():
                             self._add(next(self._scenes))
-                except Gone as error:  # once is an accident: another process goes on from here
+                except DrawingEnded as error:  # once is an accident: another process goes on from here
                     if self._gone == len(self.of):
                         self.reason = str(error)
                     self._gone = len(self.of)
@@ -129,42 +142,37 @@ class Painting:
         """The picture of one step, for itself: what lies before it is played, but not drawn."""
         if step < len(self.of):
             return self.content[self.of[step]]
-        with contextlib.suppress(BadInput), self._drawn(object(), step, step) as (states, _):
+        with contextlib.suppress(BadInput), self._drawn(step, step) as (_, states):
             if (drawn := next(states, None)) is None:
                 return None
             return encode(drawn, 1 if isinstance(drawn, str) else -(-drawn.shape[1] // 240))
         return None
 
     @contextlib.contextmanager
-    def _drawn(self, owner: object, first: int, last: int | None = None) -> Iterator[tuple[Iterator[Any], bool]]:
-        """What the episode looks like before each step from `first` to `last`, and at its end.
-
-        And whether these are new, or whoever draws it goes on with those that the same owner has had.
-        """
+    def _drawn(self, first: int, last: int | None = None, going: Any = None) -> Iterator[tuple[Any, Iterator[Any]]]:
+        """What the episode looks like before each step from `first` to `last`, and at its end; and what that is made
+        of: where that is what was `going`, pictures made of it before go on."""
         trace, task = self.trace, self.task
         if task.world is not None:
             if task.board is None:
                 raise BadInput(f"task {task.name!r} cannot be drawn: it has no board")
-            yield (board_picture(task, x) for x in trace.states(self.episode)[first:]), True
+            yield None, (board_picture(task, x) for x in trace.states(self.episode)[first:])
             return
         header, steps = trace.header, trace.actions_of(self.episode)[:last]
         order = Order(header["draws"], header["seed"], self.episode, steps, trace.observed is not None, first)
-        with replayed(task, owner, order) as (scene, fresh):
-            yield self._checked(scene, first), fresh
+        with replayed(task, order, going) as found:
+            yield found, self._checked(found, first)
 
-    def _checked(self, scene: Callable[[], Scene], first: int) -> Iterator[np.ndarray | str]:
+    def _checked(self, replayed: Iterator[Scene], first: int) -> Iterator[np.ndarray | str]:
         """The pictures from a step on, as long as the episode goes the same way as before."""
         trace, span = self.trace, self.trace.span(self.episode)
-        paid = trace.rewards(self.episode)  # [steps, n]
-        # [steps + 1, d]
-        seen = (
-            None if trace.observed is None else trace.observed[span.start + self.episode : span.stop + self.episode + 1]
-        )
-        for step in range(self.count):
-            now, before = scene(), step - 1
+        paid = trace.reward[span]  # [steps, n]
+        seen = None if trace.observed is None else trace.observed[trace.walk(self.episode)]  # [steps + 1, d]
+        for step, now in enumerate(replayed):
+            before = step - 1
             if step and not (
                 np.array_equal(now.reward, paid[before])
-                and (trace.gain is None or trace.gain[span.start + before] == now.gain)
+                and np.isclose(trace.gain[span.start + before], now.gain)
                 and (seen is None or np.array_equal(now.numbers, seen[step], equal_nan=True))
             ):
                 raise BadInput(f"task {self.task.name!r} is not reproducible from step {before} on: run check_task")
@@ -214,7 +222,7 @@ class Painting:
         return facts_of(self.content, len(self.of), self.repeated)
 
 
-def with_pictures(trace: Trace, task: Task, limit: int = LIMIT) -> Trace:
+def with_pictures(trace: Episodes, task: Task, limit: int = LIMIT) -> Episodes:
     """The same trace with a picture of every step; all of them together have at most `limit` bytes."""
     if task.adapter is not None and task.adapter.vector:
         raise BadInput(f"task {task.name!r} is a vector environment: draw a single one")

@@ -12,20 +12,22 @@ import hashlib
 import itertools
 import math
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.optional_dependencies import require
-from multiadvisor.envs.components import refuse_numbers_for_names
-from multiadvisor.envs.registry import DEFAULTS, FILES
+from multiadvisor.envs.names import refuse_numbers_for_names
+from multiadvisor.envs.registry import FILES, defaults_of
 from multiadvisor.envs.worlds.board import read_maze
 from multiadvisor.errors import BadInput, short, unknown
-from multiadvisor.learners.registry import LEARNERS, kind_of, resolved
+from multiadvisor.learners.kinds import LEARNERS, kind_of, resolved
 from multiadvisor.runs.jobs import Job
-from multiadvisor.runs.training import RECORDS, RunConfig
+from multiadvisor.runs.training import RunConfig
 from multiadvisor.settings import Schedule, Settings, whole_number
+from multiadvisor.storage.files import plainly
 from multiadvisor.task import BY_ADVISOR, Task
 
 FORMAT = 1
@@ -36,22 +38,25 @@ _LARGEST_FILE = 1 << 20
 _MOST_RUNS = 1_000_000
 
 
-def _learners_fields(name: str) -> list[dataclasses.Field[Any]]:
-    """The field of this name of every learner that has one."""
-    return [kind.options()[name] for kind in LEARNERS.values() if name in kind.options()]
+def _fields(section: str) -> list[tuple[type[Any], dataclasses.Field[Any]]]:
+    """What may stand in a section, and in which class: settings of several learners may share a name."""
+    learners = tuple(kind.settings for kind in LEARNERS.values())
+    classes = {"settings": (Settings,), "schedule": (Schedule,), LEARNER: learners}.get(section, ())
+    return [(kind, item) for kind in classes for item in dataclasses.fields(kind)]
 
 
 def _is_list(section: str, name: str) -> bool:
     """Whether its values are lists: several of them are a list of lists."""
-    if section == LEARNER:
-        return any(isinstance(item.default, tuple) for item in _learners_fields(name))
-    return (section, name) == ("options", "components")
+    defaults = [item.default for _, item in _fields(section) if item.name == name]
+    return any(isinstance(default, tuple) for default in defaults) or (section, name) == ("options", "components")
 
 
-def _label(section: str, name: str) -> str:
-    if (section, name) == (LEARNER, "name"):
-        return LEARNER
-    return f"{BY_ADVISOR[section]} of {name}" if section in BY_ADVISOR else name
+class Span(NamedTuple):
+    """Where a search may look for a value."""
+
+    low: float
+    high: float
+    log: bool
 
 
 class Axis(NamedTuple):
@@ -60,26 +65,15 @@ class Axis(NamedTuple):
     section: str
     name: str
     values: tuple[Any, ...]
+    span: Span | None = None
+    """Of a range: where its value is searched; `values` has the lowest."""
 
     @property
     def label(self) -> str:
         """What people call it."""
-        return _label(self.section, self.name)
-
-
-class Range(NamedTuple):
-    """One name and where a search may look for its value."""
-
-    section: str
-    name: str
-    low: float
-    high: float
-    log: bool
-
-    @property
-    def label(self) -> str:
-        """What people call it."""
-        return _label(self.section, self.name)
+        if (self.section, self.name) == (LEARNER, "name"):
+            return LEARNER
+        return f"{BY_ADVISOR[self.section]} of {self.name}" if self.section in BY_ADVISOR else self.name
 
 
 class Run(NamedTuple):
@@ -90,6 +84,10 @@ class Run(NamedTuple):
     """The values of the axes that vary, the seed left out."""
     seed: int
 
+    def __str__(self) -> str:
+        labels = {**self.labels, "seed": self.seed}
+        return ", ".join(f"{short(name)} {short(str(value))}" for name, value in labels.items())
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -97,56 +95,55 @@ class Grid:
 
     title: str
     axes: tuple[Axis, ...]
-    """Tasks, then the sections in the order of the file."""
+    """Tasks, then the sections in the order of the file, then the ranges."""
     seeds: tuple[int, ...]
     record: str = "last"
-    ranges: tuple[Range, ...] = ()
+
+    @property
+    def ranges(self) -> tuple[Axis, ...]:
+        """The axes whose values are searched."""
+        return tuple(axis for axis in self.axes if axis.span is not None)
 
     @property
     def varying(self) -> tuple[Axis, ...]:
         """The axes with more than one value."""
         return tuple(axis for axis in self.axes if len(axis.values) > 1)
 
-    def cells(self, chosen: dict[tuple[str, str], Any] | None = None) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """Every combination as (labels, config without a seed); `chosen` has values for the ranges."""
+    def cells(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """Every combination as (labels, config without a seed)."""
         found = []
-        varying = {axis for axis in self.axes if len(axis.values) > 1}
         for values in itertools.product(*(axis.values for axis in self.axes)):
             config: dict[str, Any] = {"record": self.record, "settings": {}}
-            labels = {}
-            for axis, value in zip(self.axes, values, strict=True):
-                if axis.section == "task":
-                    config["task"] = value
-                else:
-                    _section(config, axis.section)[axis.name] = value
-                if axis in varying:
-                    labels[axis.label] = shown(value)
-            for (section, name), value in (chosen or {}).items():
-                _section(config, section)[name] = value
-            found.append((labels, config))
+            pairs = list(zip(self.axes, values, strict=True))
+            for axis, value in pairs:
+                (config if axis.section == "task" else _section(config, axis.section))[axis.name] = value
+            found.append(({axis.label: shown(value) for axis, value in pairs if len(axis.values) > 1}, config))
         return found
 
-    def runs(self, chosen: dict[tuple[str, str], Any] | None = None) -> list[Run]:
+    def at_start(self) -> Grid:
+        """The grid with the lowest value of each range."""
+        return dataclasses.replace(self, axes=tuple(axis._replace(span=None) for axis in self.axes))
+
+    def runs(self) -> list[Run]:
         """Every run, complete and checked; seeds step fastest."""
-        if self.ranges and chosen is None:
-            first = self.ranges[0]
-            raise BadInput(f"{first.name} is a range: add --search optuna, or give values")
+        if self.ranges:
+            raise BadInput(f"{self.ranges[0].name} is a range: add --search optuna, or give values")
         found: dict[str, Run] = {}
-        for labels, config in self.cells(chosen):
+        for labels, config in self.cells():
             parsed = RunConfig.parse(config)
             for seed in self.seeds:
                 settings = dataclasses.replace(parsed.settings, seed=seed)
                 whole = dataclasses.replace(parsed, settings=settings)
                 run = Run(Job("train", whole.as_config()), labels, seed)
                 if run.job.id in found:
-                    raise BadInput(f"the run with {in_words({**labels, 'seed': seed})} appears twice: leave one out")
+                    raise BadInput(f"the run with {run} appears twice: leave one out")
                 found[run.job.id] = run
         return list(found.values())
 
     def check_tasks(self) -> list[str]:
         """Make every task once: what cannot be made is refused before anything starts. What there is to say of them."""
         seen, notes = set(), []
-        for _, config in self.cells({(item.section, item.name): _start(item) for item in self.ranges}):
+        for _, config in self.cells():
             run = RunConfig.parse(config)
             settings = run.settings
             key = repr((run.task, run.options, run.own, settings.learner, settings.planning, settings.aggregation))
@@ -165,40 +162,29 @@ class Grid:
         return list(dict.fromkeys(notes))
 
     def as_data(self) -> dict[str, Any]:
-        """For the frozen copy; lists keep the order of the axes."""
-        return {
-            "title": self.title, "axes": [[axis.section, axis.name, list(axis.values)] for axis in self.axes],
-            "seeds": list(self.seeds), "record": self.record, "ranges": [list(item) for item in self.ranges],
-        }  # fmt: skip
+        """For the frozen copy: what a file says, as a list, as the order of the axes counts."""
+        values = [[axis.section, axis.name, axis.span._asdict() if axis.span else list(axis.values)]
+                  for axis in self.axes]  # fmt: skip
+        return {"title": self.title, "seeds": list(self.seeds), "record": self.record, "values": values}
 
     @classmethod
     def from_data(cls, data: Any) -> Grid:
-        """The grid of a frozen copy, whose checksum was right."""
-        broken = BadInput("the frozen copy of the sweep lacks a field: restore it from a copy")
+        """The grid of a frozen copy."""
         try:
-            axes = tuple(_axis(section, name, list(values)) for section, name, values in data["axes"])
-            ranges = tuple(
-                _range(section, name, {"low": low, "high": high, "log": log})
-                for section, name, low, high, log in data["ranges"]
-            )
-            grid = cls(data["title"], axes, _seeds(list(data["seeds"])), data["record"], ranges)
+            tables: dict[str, Any] = {key: data[key] for key in ("title", "seeds", "record")}
+            for section, name, value in data["values"]:
+                tables.setdefault(str(section), {})[str(name)] = value
+            return _grid({**tables, "task": tables["task"]["task"]})
         except (KeyError, TypeError, ValueError) as error:
+            broken = BadInput("the frozen copy of the sweep lacks a field: restore it from a copy")
             raise error if isinstance(error, BadInput) else broken from None
-        names = [isinstance(axis.name, str) and axis.section in ("task", *SECTIONS) for axis in axes]
-        if (
-            not all(names)
-            or not isinstance(grid.title, str)
-            or math.prod(map(len, (a.values for a in axes))) > _MOST_RUNS
-        ):
-            raise broken
-        return grid
 
 
 def refuse_unaggregated(task: Task, config: dict[str, Any]) -> None:
     """Refuse a task with defaults of its own that its registration does not tell: a run's data are made before it."""
     given = {*config.get("settings", {}), *config.get("schedule", {})}
-    told = DEFAULTS.get(config["task"], {}).items()
-    own = [name for name, value in task.defaults.items() if (name, value) not in told]
+    known = defaults_of(config["task"]).items()
+    own = [name for name, value in task.defaults.items() if (name, value) not in known]
     if missing := [name for name in own if name not in given]:
         raise BadInput(
             f"{missing[0]} of task {task.name!r} is {task.defaults[missing[0]]!r} by default, which a sweep would not "
@@ -224,24 +210,17 @@ def shown(value: Any) -> Any:
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else value
 
 
-def in_words(labels: dict[str, Any]) -> str:
-    """What a run of a grid is called in messages."""
-    return ", ".join(f"{short(name)} {short(str(value))}" for name, value in labels.items())
-
-
 # ---- reading ---------------------------------------------------------------------------------------------------------
-def read_grid(path: Path) -> tuple[Grid, str]:
-    """The grid of a file and its text; whatever is wrong is said with the file's name."""
-    try:
+def read_grid(path: Path) -> Grid:
+    """The grid of a file; whatever is wrong is said with the file's name."""
+    with plainly(f"read {str(path)!r}"):
         if path.stat().st_size > _LARGEST_FILE:
             raise BadInput(f"{str(path)!r} is too large for a grid file")
-        text = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise BadInput(f"cannot read {str(path)!r}: {error.strerror}") from None
+        content = path.read_bytes()
+    try:
+        return parse_grid(content.decode("utf-8"), path.parent)
     except UnicodeDecodeError:
         raise BadInput(f"{str(path)!r} is not UTF-8 text: a grid is a TOML file") from None
-    try:
-        return parse_grid(text, path.parent), text
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
 
@@ -252,6 +231,18 @@ def parse_grid(text: str, home: Path = Path()) -> Grid:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"this is not TOML: {' '.join(str(error).split())[:200]}") from None
+    return grid_of(data, home)
+
+
+def grid_of(data: Mapping[str, Any], home: Path = Path()) -> Grid:
+    """A grid from what a file would hold, whose runs can be made."""
+    grid = _grid(data, home)
+    grid.at_start().runs()
+    return grid
+
+
+def _grid(data: Mapping[str, Any], home: Path = Path()) -> Grid:
+    """The grid that the tables of a file describe."""
     for key in data:
         if key not in _TOP:
             raise unknown("key of a sweep", key, _TOP)
@@ -261,8 +252,6 @@ def parse_grid(text: str, home: Path = Path()) -> Grid:
     title, record = data.get("title", ""), data.get("record", "last")
     if not isinstance(title, str) or len(title) > 200 or not title.isprintable():
         raise BadInput("title is no short text of one line: give one, or leave it out")
-    if not isinstance(record, str) or record not in RECORDS:
-        raise unknown("record", record, RECORDS)
     if "task" not in data:
         raise BadInput("the sweep has no task: name one, see `multiadvisor tasks`")
     axes, ranges = [_axis("task", "task", data["task"])], []
@@ -283,22 +272,10 @@ def parse_grid(text: str, home: Path = Path()) -> Grid:
                 ranges.append(_range(section, name, value))
             else:
                 axes.append(_axis(section, name, value, home))
-    grid = Grid(title, tuple(axes), _seeds(data.get("seeds", 1)), record, tuple(ranges))
+    grid = Grid(title, (*axes, *ranges), _seeds(data.get("seeds", 1)), record)
     if (size := math.prod(len(axis.values) for axis in axes) * len(grid.seeds)) > _MOST_RUNS:
         raise BadInput(f"the grid has {size:,} runs: a sweep takes at most {_MOST_RUNS:,}")
-    grid.runs({(item.section, item.name): _start(item) for item in ranges} if ranges else None)
     return grid
-
-
-def _start(item: Range) -> float | int:
-    return math.ceil(item.low) if is_whole(item) else item.low
-
-
-def is_whole(item: Range) -> bool:
-    """Whether a range is one of whole numbers."""
-    fields = _learners_fields(item.name) if item.section == LEARNER else []
-    fields += [field for kind in (Settings, Schedule) for field in dataclasses.fields(kind) if field.name == item.name]
-    return any(field.type in (int, "int") for field in fields)
 
 
 def _axis(section: str, name: str, value: Any, home: Path = Path()) -> Axis:
@@ -310,14 +287,9 @@ def _axis(section: str, name: str, value: Any, home: Path = Path()) -> Axis:
         if name == "components":
             return Axis(section, name, tuple(tuple(map(str, item)) for item in lists))
         return Axis(section, name, tuple(tuple(whole_number(name, each, 1) for each in item) for item in lists))
-    values = value if isinstance(value, list) else [value]
+    values = [*value] if isinstance(value, list | tuple) else [value]
     if not values:
         raise BadInput(f"{name} is an empty list: give at least one value")
-    for item in values:
-        if not isinstance(item, bool | int | float | str):
-            raise BadInput(f"{name} is {short(repr(item))}: give numbers, strings or booleans, or a list of them")
-        if isinstance(item, float) and not math.isfinite(item):
-            raise BadInput(f"{name} is {item}: give finite numbers")
     if section == "options" and name in FILES:  # a run is known by what it reads, wherever that lay
         values = [_text(home, item) if isinstance(item, str) else item for item in values]
     return Axis(section, name, tuple(values))
@@ -333,9 +305,6 @@ def _seeds(value: Any) -> tuple[int, ...]:
         seeds = tuple(whole_number("a seed", seed) for seed in value)
         if not seeds:
             raise BadInput("seeds is an empty list: give at least one, or a count")
-        if len(set(seeds)) < len(seeds):
-            twice = next(seed for seed in seeds if seeds.count(seed) > 1)
-            raise BadInput(f"seed {twice} appears twice: leave one out")
         return seeds
     count = whole_number("seeds", value, 1)
     if count > _MOST_RUNS:
@@ -343,19 +312,11 @@ def _seeds(value: Any) -> tuple[int, ...]:
     return tuple(range(count))
 
 
-def _searched() -> dict[str, list[str]]:
-    """The settings whose values may be searched, by section."""
-    found: dict[str, list[str]] = {"settings": [], LEARNER: []}
-    own = [item for kind in LEARNERS.values() for item in kind.options().values()]
-    for section, items in (("settings", dataclasses.fields(Settings)), (LEARNER, own)):
-        names = [item.name for item in items if item.metadata.get("searched")]
-        found[section] = list(dict.fromkeys(names))
-    return found
-
-
-def _range(section: str, name: str, given: dict[str, Any]) -> Range:
-    if section not in BY_ADVISOR and name not in _searched().get(section, ()):
-        names = ", ".join(name for names in _searched().values() for name in names)
+def _range(section: str, name: str, given: dict[str, Any]) -> Axis:
+    known = [(kind, item) for kind, item in _fields(section) if item.name == name and item.metadata.get("searched")]
+    if section not in BY_ADVISOR and not known:
+        fields = [item for part in ("settings", LEARNER) for _, item in _fields(part)]
+        names = ", ".join(dict.fromkeys(item.name for item in fields if item.metadata.get("searched")))
         raise BadInput(f"{name} cannot be searched: ranges are for {names} and {', '.join(BY_ADVISOR)}")
     for key in given:
         if key not in ("low", "high", "log"):
@@ -369,12 +330,8 @@ def _range(section: str, name: str, given: dict[str, Any]) -> Range:
         raise BadInput(
             f"the range {name} is {short(repr(given))}: low must be below high, and above 0 where log is true"
         )
-    item = Range(section, name, low, high, log)
-    kinds: dict[str, list[Any]] = {
-        "settings": [Settings],
-        LEARNER: [k.settings for k in LEARNERS.values() if name in k.options()],
-    }
-    for kind in kinds.get(section, ()):
+    whole = any(field.type in (int, "int") for _, field in known)
+    for kind, _ in known:
         for value in (low, high):
-            kind(**{name: int(value) if is_whole(item) else value})  # refuses what no run could have
-    return item
+            kind(**{name: int(value) if whole else value})  # refuses what no run could have
+    return Axis(section, name, (math.ceil(low) if whole else low,), Span(low, high, log))

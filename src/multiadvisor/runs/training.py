@@ -1,38 +1,44 @@
-"""Training with evaluations by greedy episodes on the way; saved on the way, taken up where it stopped."""
+"""Training with evaluations by greedy episodes on the way; saved on the way, taken up where it stopped.
+
+There is one loop, `Training.run`: `agent.learn`, the command `train` and the jobs of sweeps are this one.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-import math
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
 from multiadvisor.agent import Evaluation, MultiAdvisor, load_with_record
 from multiadvisor.core.identity import same
 from multiadvisor.core.interrupt import AtOnce, deferred_interrupt
-from multiadvisor.envs.builtin import checked_options, make
-from multiadvisor.envs.registry import DEFAULTS
-from multiadvisor.errors import BadInput, Diverged, short, unknown
-from multiadvisor.learners.registry import kind_of, resolved
-from multiadvisor.runs.logs import MEASURES, room_for_advisors
-from multiadvisor.runs.stuck_monitor import allowance, is_look, look
-from multiadvisor.settings import Schedule, Settings, finite_number
+from multiadvisor.core.progress import LearningBar
+from multiadvisor.envs.registry import checked_options, defaults_of, make
+from multiadvisor.errors import BadInput, Diverged, short, takes_one, unknown
+from multiadvisor.learners.kinds import kind_of, resolved
+from multiadvisor.runs.live import LIVE, LiveLog
+from multiadvisor.runs.logs import MEASURES, CsvLog, Log, Progress, are_evaluations, room_for_advisors
+from multiadvisor.runs.stuck_monitor import allowance, look
+from multiadvisor.runs.tensorboard import TensorBoardLog
+from multiadvisor.settings import Schedule, Settings, as_integer, described, finite_number
 from multiadvisor.storage.checkpoint import read_header
-from multiadvisor.storage.files import check_writable
+from multiadvisor.storage.files import check_writable, named
+from multiadvisor.storage.sealed import NUMBER, fits
 from multiadvisor.task import BY_ADVISOR, Task
 
+Callback = Callable[[Progress], Any]
+
 LOCK = "run.lock"  # held by `train` in the folder of a run
-LIVE = "live.jsonl"  # what it says of itself meanwhile, for whoever watches
 BEST = "best"  # the folder within it where the agent with the best score is kept
 # what a process leaves that was killed before it had saved anything
 _OURS = (LOCK, LIVE, BEST, "values-*.safetensors", ".*.part")
@@ -41,13 +47,10 @@ _OURS = (LOCK, LIVE, BEST, "values-*.safetensors", ".*.part")
 def _save_seconds() -> float:
     """A checkpoint takes some milliseconds: often enough to lose little, seldom enough to cost nothing."""
     text = os.environ.get("MULTIADVISOR_SAVE_SECONDS", "10")
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not seconds >= 0:
-        raise BadInput(f"MULTIADVISOR_SAVE_SECONDS is {short(text)!r}: give a number of seconds, or leave it out")
-    return seconds
+    with suppress(ValueError):
+        if float(text) >= 0:
+            return float(text)
+    raise BadInput(f"MULTIADVISOR_SAVE_SECONDS is {short(text)!r}: give a number of seconds, or leave it out")
 
 
 class _Clock:
@@ -83,39 +86,39 @@ class Training:
     """Whether the end is saved too: of no use to a job, whose result is the end."""
     reweighted: list[dict[str, Any]] = field(default_factory=list)
     """When the weights were changed on the way, and to what: `steps`, and `weights` by advisor."""
-    keep_best: bool = False
-    """Whether the agent with the best score is kept too, in its own folder within the run's."""
+    best_in: Path | None = None
+    """Where the agent with the best score is kept too, if it is."""
     best: dict[str, Any] | None = None
     """Its `steps` and `score`."""
     notices: bool = False
     """Whether it is looked for episodes that get stuck, now and then and at the end."""
+    begun: int = 0
+    """What the agent had learned from when the schedule began."""
+    evaluates: bool = True
+    """Whether there are evaluations; if not, the schedule says when to end and no more."""
     _seen: Evaluation | None = None  # the last one
+    _going: bool = True
 
-    def run(self, tell: Callable[[int, dict[str, Any] | None], None] = lambda steps, evaluation: None) -> Training:
-        """Go on to the end of the schedule; `tell` hears of every piece of work. Ctrl-C saves and is raised again."""
+    def run(self, callback: Callback | None = None, *, progress: bool | None = False) -> Training:
+        """Go on to the end of the schedule, or until the callback returns False. Ctrl-C saves and is raised again."""
         clock, good = _Clock(), True
         # a network may diverge at any time: its first evaluation is saved as soon as it is there
         fragile = self.keep_last and self.agent.settings.learner_settings.network
+        self._going = True
         try:
             self.agent._prepare()  # outside the clock
-            while len(self.evaluations) < self.schedule.evaluations:
-                number = len(self.evaluations) + 1
-                # episodes that are played side by side go on together, past one evaluation or several
-                while (due := self.schedule.due(number) - self.agent.steps) > 0:
-                    start, steps = time.perf_counter(), self.agent.steps
-                    try:
-                        self.agent.learn(min(due, self.agent._piece), progress=False)
-                    finally:
-                        self.seconds += time.perf_counter() - start
-                        tell(self.agent.steps - steps, None)
-                    if self.out is not None and clock.due():
-                        clock.time(self.save)  # on the way: the bytes are the same however learning is cut
-                self.evaluations.append(self._evaluate(number))
-                better = self._keep_best()
-                tell(0, self.evaluations[-1])
-                if self.out is not None and (better or fragile or clock.due()):
-                    clock.time(self.save)
-                    fragile = False
+            with LearningBar(self._due(self.schedule.evaluations) - self.agent.steps, progress) as bar:
+                while self._going and len(self.evaluations) < self.schedule.evaluations:
+                    number = len(self.evaluations) + 1
+                    self._learn_until(self._due(number), callback, bar, clock)
+                    if not (self._going and self.evaluates):
+                        break
+                    self.evaluations.append(self._evaluate(number))
+                    better = self._keep_best()
+                    self._tell(callback, bar, 0, self.evaluations[-1]["score"], self.evaluations[-1])
+                    if self.out is not None and (better or fragile or clock.due()):
+                        clock.time(self.save)
+                        fragile = False
         except (Diverged, AtOnce):
             good = False  # what was saved before is better
             raise
@@ -125,45 +128,69 @@ class Training:
                     self.save()
         return self
 
+    def _due(self, number: int) -> int:
+        return self.begun + (self.schedule.due(number) if self.evaluates else self.schedule.steps)
+
+    def _learn_until(self, due: int, callback: Callback | None, bar: LearningBar, clock: _Clock) -> None:
+        """Learn in pieces; episodes that are played side by side go on together, past one evaluation or several."""
+        while self._going and (left := due - self.agent.steps) > 0:
+            start, before, score = time.perf_counter(), self.agent.steps, None
+            try:
+                score = self.agent._learn_piece(left)
+            finally:
+                self.seconds += time.perf_counter() - start
+                self._tell(callback, bar, self.agent.steps - before, score)
+            if self.out is not None and clock.due():
+                clock.time(self.save)  # on the way: the bytes are the same however learning is cut
+
+    def _tell(
+        self, callback: Callback | None, bar: LearningBar, steps: int, score: float | None,
+        evaluation: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        """Say how far it is, and hear whether to go on."""
+        bar.advance(steps, score)
+        if callback is None:
+            return
+        agent, returns = self.agent, {} if self._seen is None else self._seen.advisors
+        now = Progress(agent, agent.steps, agent.episodes, score, returns, agent.losses, evaluation)
+        going = callback(now)
+        self._going = self._going and not (isinstance(going, bool | np.bool_) and not going)
+
     def _evaluate(self, number: int) -> dict[str, Any]:
-        head = {"steps": self.agent.steps}
+        agent = self.agent
         if self.schedule.eval_episodes == 0:
-            return {**head, **dict.fromkeys(MEASURES), "metrics": {}}
-        seen = self._seen = self.agent.evaluate(self.schedule.eval_episodes, seeds=(number,))
-        returns: dict[str, Any] = {"advisors": seen.advisors} if self.by_advisor else {}
-        if self.agent.task.other_weights():
-            returns["reward"] = seen.reward
-        found = look(self.agent, number, seen.played, allowance(self.agent, self.evaluations)) if self.notices else None
-        return {**head, **_figures(seen), **returns, **({} if found is None else found.as_dict())}
+            return evaluation_record(agent.task, agent.steps, None)
+        seen = self._seen = agent.evaluate(self.schedule.eval_episodes, seeds=(number,))
+        found = look(agent, number, seen.played, allowance(agent, self.evaluations)) if self.notices else {}
+        return evaluation_record(agent.task, agent.steps, seen, self.by_advisor) | found
 
     def stuck_at_the_end(self) -> dict[str, Any] | None:
         """The first episode of the last evaluation that did not end by itself, where it is stuck."""
         if not self.notices or not self.evaluations or "steps_checked" in self.evaluations[-1] or self._seen is None:
             return self.evaluations[-1].get("stuck") if self.evaluations else None
-        found = look(self.agent, len(self.evaluations), self._seen.played)
-        return None if found is None else found.as_dict().get("stuck")
+        return look(self.agent, len(self.evaluations), self._seen.played).get("stuck")
 
     def _keep_best(self) -> bool:
         """Keep the agent, where its score is the best so far; of equal ones the first stays."""
         last = self.evaluations[-1]
-        if not self.keep_best or (self.best is not None and last["score"] <= self.best["score"]):
+        if self.best_in is None or (self.best is not None and last["score"] <= self.best["score"]):
             return False
-        assert self.out is not None
         self.best = {"steps": last["steps"], "score": last["score"]}
         with deferred_interrupt():
-            self.save(self.out / BEST)  # before the run itself: killed in between, it comes here again
+            self.save(self.best_in)  # before the run itself: killed in between, it comes here again
         return True
 
     def save(self, folder: Path | None = None) -> None:
         """Write the agent with the evaluations so far to the run's folder, or to another."""
-        assert self.out is not None
+        folder = folder or self.out
+        assert folder is not None
         schedule = dataclasses.asdict(self.schedule)
         record = {"schedule": schedule, "evaluations": self.evaluations, "seconds": self.seconds, **self._changes()}
-        self.agent.save(folder or self.out, record)
+        self.agent.save(folder, record)
 
     def _changes(self) -> dict[str, Any]:
-        best = {"best": self.best} if self.best is not None else {}
-        return {**({"reweighted": self.reweighted} if self.reweighted else {}), **best}
+        """What not every run has."""
+        return {name: value for name in ("reweighted", "best") if (value := getattr(self, name))}
 
     def result(self) -> dict[str, Any]:
         """The run as one JSON object."""
@@ -178,49 +205,101 @@ class Training:
         }
 
 
-def _figures(seen: Evaluation) -> dict[str, Any]:
-    return {name: getattr(seen, name) for name in (*MEASURES, "metrics")}
+def evaluation_record(task: Task, steps: int, seen: Evaluation | None, by_advisor: bool = False) -> dict[str, Any]:
+    """What is kept of an evaluation after so many steps; None: no episode was played."""
+    if seen is None:
+        return {"steps": steps, **dict.fromkeys(MEASURES), "metrics": {}}
+    figures = {name: getattr(seen, name) for name in (*MEASURES, "metrics")}
+    returns: dict[str, Any] = {"advisors": seen.advisors} if by_advisor else {}
+    if task.other_weights():
+        returns["reward"] = seen.reward
+    return {"steps": steps, **figures, **returns}
 
 
-def _changed(before: Any, now: Any) -> str:
-    """The first setting in which two differ; of networks, the one of the network."""
-    name = next(f.name for f in dataclasses.fields(now) if getattr(before, f.name) != getattr(now, f.name))
-    pair = getattr(before, name), getattr(now, name)
-    return _changed(*pair) if all(map(dataclasses.is_dataclass, pair)) else name
+# ---- who else is told ------------------------------------------------------------------------------------------------
+def logged(
+    training: Training, callback: Callback | None = None, *, live: bool = False, tensorboard: Path | None = None,
+    csv: Path | None = None, resume: bool = False, progress: bool | None = None,
+) -> Training:  # fmt: skip
+    """`training.run`, with its logs; those of a resumed run are given at once what it has already."""
+    logs: list[Log] = []
+    with ExitStack() as stack:
+        if tensorboard is not None:
+            logs.append(stack.enter_context(closing(TensorBoardLog(tensorboard, training.evaluations, resume))))
+        if csv is not None:
+            logs.append(stack.enter_context(closing(CsvLog(csv, training.agent.task, training.evaluations))))
+        if live:
+            logs.append(stack.enter_context(closing(LiveLog(training))))
+
+        def tell(now: Progress) -> Any:
+            for log in logs:
+                log(now)
+            return None if callback is None else callback(now)
+
+        return training.run(tell if logs or callback else None, progress=progress)
 
 
-def _ours(path: Path) -> bool:
-    return any(path.match(pattern) for pattern in _OURS)
+_EVALUATIONS = 10  # where nothing else is said, of a training that is asked to keep its best agent or a log
 
 
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-
-
-def _is_evaluation(given: Any) -> bool:
-    """Whether an evaluation of a record is one: the steps so far, measures, metrics, perhaps the advisors' returns."""
-    if not isinstance(given, dict) or type(given.get("steps")) is not int:
-        return False
-    tables = given.get("advisors", {}), given.get("metrics")
-    return (
-        {*given} - {"advisors", "steps_checked", "stuck", "reward"} == {"steps", *MEASURES, "metrics"}
-        and is_look(given)
-        and _is_number(given.get("reward", 0.0))
-        and all(given[name] is None or _is_number(given[name]) for name in MEASURES)
-        and all(isinstance(table, dict) and all(map(_is_number, table.values())) for table in tables)
+def learn(
+    agent: MultiAdvisor, steps: int, *, eval_every: float | None = None, eval_episodes: int | None = None,
+    save_best: str | Path | None = None, tensorboard: str | Path | None = None, csv: str | Path | None = None,
+    callback: Callback | None = None, progress: bool | None = None,
+) -> Training:  # fmt: skip
+    """`agent.learn`: so many steps more, evaluated on the way if that is asked for."""
+    if callback is not None and not (callable(callback) and takes_one(callback)):
+        raise BadInput(f"callback is {short(repr(callback))}: give a function of one argument, as now in now.steps")
+    best, board, table = (
+        None if place is None else named(name, place, "file" if name == "csv" else "folder")
+        for name, place in (("save_best", save_best), ("tensorboard", tensorboard), ("csv", csv))
     )
+    asked = any(each is not None for each in (eval_every, eval_episodes, save_best, tensorboard, csv))
+    every = -(-steps // _EVALUATIONS) if eval_every is None else as_integer(eval_every)
+    schedule = Schedule(steps, every, 10 if eval_episodes is None else eval_episodes)
+    if best is not None:
+        if schedule.eval_episodes == 0:
+            raise BadInput("save_best keeps the agent with the best score: let eval_episodes be above 0")
+        check_writable(best)
+    training = Training(
+        agent, schedule, by_advisor=room_for_advisors(agent.task, schedule.evaluations), notices=True,
+        best_in=best, begun=agent.steps, evaluates=asked,
+    )  # fmt: skip
+    return logged(training, callback, tensorboard=board, csv=table, progress=progress)
 
 
-def _is_change(given: Any, task: Task) -> bool:
-    """Whether an entry of a record tells when the weights were changed, and to what."""
-    return (
-        isinstance(given, dict)
-        and {*given} == {"steps", "weights"}
-        and type(given["steps"]) is int
-        and isinstance(given["weights"], dict)
-        and {*given["weights"]} == {*task.names}
-        and all(map(_is_number, given["weights"].values()))
+# ---- resuming --------------------------------------------------------------------------------------------------------
+_NO_BEST = {"steps": 1, "score": 0.0}
+_SCHEDULE = {item.name: int for item in dataclasses.fields(Schedule)}
+
+
+def _record_of(
+    out: Path, record: dict[str, Any], task: Task, steps: int, ahead: int
+) -> tuple[Schedule, list[dict[str, Any]], list[dict[str, Any]]]:
+    """Schedule, evaluations and changes of weights of an agent that has learned so many steps; checked, as a checksum
+    is no signature. Episodes played side by side may be `ahead` of the evaluations."""
+    if not fits(record.get("schedule"), _SCHEDULE) or not fits(record.get("seconds"), NUMBER):
+        raise BadInput(f"the run in {str(out)!r} has no record of its evaluations: it cannot be resumed")
+    schedule, changes = Schedule(**record["schedule"]), record.get("reweighted", [])
+    evaluations: Any = record.get("evaluations")
+    sound = (
+        fits(changes, [{"steps": int, "weights": dict.fromkeys(task.names, NUMBER)}])
+        and fits(record.get("best", _NO_BEST), dict.fromkeys(_NO_BEST, NUMBER))
+        and are_evaluations(evaluations)
+        and len(evaluations) <= schedule.evaluations
+        and record["seconds"] >= 0
     )
+    learned = [evaluation["steps"] for evaluation in evaluations] if sound else []
+    if not (
+        sound
+        and all(schedule.due(number) <= at <= steps for number, at in enumerate(learned, 1))
+        and all(before <= after for before, after in pairwise(learned))
+        and schedule.due(len(learned)) <= steps <= schedule.due(len(learned) + 1) + ahead
+    ):
+        raise BadInput(
+            f"the record of the run in {str(out)!r} does not fit what it has learned: restore it from a copy"
+        )
+    return schedule, list(evaluations), list(changes)
 
 
 def _best_of(out: Path) -> dict[str, Any] | None:
@@ -229,35 +308,16 @@ def _best_of(out: Path) -> dict[str, Any] | None:
         return None
     record = read_header(out / BEST).get("record")
     found = record.get("evaluations") if isinstance(record, dict) else None
-    if not isinstance(found, list) or not found or not _is_evaluation(last := found[-1]):
+    if not found or not are_evaluations(found):
         raise BadInput(f"the record in {str(out / BEST)!r} has no evaluations: restore it from a copy, or remove it")
-    return {"steps": last["steps"], "score": last["score"]}
+    return {"steps": found[-1]["steps"], "score": found[-1]["score"]}
 
 
-def _schedule_of(saved: Any) -> Schedule | None:
-    """The schedule in a record; None where it is none."""
-    if not isinstance(saved, dict) or {*saved} != {item.name for item in dataclasses.fields(Schedule)}:
-        return None
-    try:
-        return Schedule(**saved)
-    except BadInput:
-        return None
-
-
-def _fits(evaluations: list[Any], schedule: Schedule, steps: int, ahead: int) -> bool:
-    """Whether a record's evaluations are those of an agent that has learned this many steps by this schedule.
-
-    Episodes that are played side by side may be `ahead` of it.
-    """
-    done = len(evaluations)
-    if done > schedule.evaluations or not all(map(_is_evaluation, evaluations)):
-        return False
-    learned = [evaluation["steps"] for evaluation in evaluations]
-    return (
-        all(schedule.due(number) <= at <= steps for number, at in enumerate(learned, 1))
-        and all(before <= after for before, after in pairwise(learned))
-        and schedule.due(done) <= steps <= schedule.due(done + 1) + ahead
-    )
+def _changed(before: Any, now: Any) -> str:
+    """The first setting in which two differ; of networks, the one of the network."""
+    name = next(f.name for f in dataclasses.fields(now) if getattr(before, f.name) != getattr(now, f.name))
+    pair = getattr(before, name), getattr(now, name)
+    return _changed(*pair) if all(map(dataclasses.is_dataclass, pair)) else name
 
 
 def begin(
@@ -277,53 +337,51 @@ def begin(
     if out is not None:
         check_writable(out)
     if out is None or not (out / "agent.json").exists():
-        if out is not None and out.exists() and not all(_ours(path) for path in out.iterdir()):
+        if out is not None and out.exists() and not all(any(map(path.match, _OURS)) for path in out.iterdir()):
             raise BadInput(f"{str(out)!r} exists and holds no run: name a new or empty folder")
-        return Training(MultiAdvisor(task, settings), schedule, out=out, by_advisor=by_advisor, keep_best=keep_best)
+        best_in = out / BEST if out is not None and keep_best else None
+        return Training(MultiAdvisor(task, settings), schedule, out=out, by_advisor=by_advisor, best_in=best_in)
     if not resume:
         raise BadInput(f"{str(out)!r} holds a run already: add --resume to continue it, or name another folder")
     changed = reweight and not same(read_header(out).get("task", {}).get("identity"), task.identity)
-    goes_on = kind_of(resolved(task, settings).learner_settings).reweights
-    agent, record = load_with_record(out, task, reweight=(goes_on or None) if changed else False)
+    settings = resolved(task, settings)
+    goes_on = kind_of(settings.learner_settings).reweights
+    agent, kept = load_with_record(out, task, reweight=(goes_on or None) if changed else False)
     if changed:
         agent._begin_reweighted()
-    settings = resolved(task, settings)
     if agent.settings != settings:
         raise BadInput(
             f"the run in {str(out)!r} has another {_changed(agent.settings, settings)}: continue with its own flags"
         )
-    evaluations, seconds = record.get("evaluations"), record.get("seconds")
-    saved = _schedule_of(record.get("schedule"))
-    if not isinstance(evaluations, list) or not _is_number(seconds) or seconds < 0 or saved is None:
-        raise BadInput(f"the run in {str(out)!r} has no record of its evaluations: it cannot be resumed")
-    for name in ("eval_every", "eval_episodes"):
-        if getattr(saved, name) != getattr(schedule, name):
-            raise BadInput(f"the run in {str(out)!r} has another {name}: resume it with the flags it started with")
     ahead = settings.learner_settings.ahead
-    if not _fits(evaluations, saved, agent.steps, ahead):
-        raise BadInput(
-            f"the record of the run in {str(out)!r} does not fit what it has learned: restore it from a copy"
-        )
+    begun, evaluations, changes = _record_of(out, kept, task, agent.steps, ahead)
+    for name in ("eval_every", "eval_episodes"):
+        if getattr(begun, name) != getattr(schedule, name):
+            raise BadInput(f"the run in {str(out)!r} has another {name}: resume it with the flags it started with")
     if agent.steps > schedule.steps + ahead:
         raise BadInput(f"the run in {str(out)!r} has learned {agent.steps} steps already: give --steps at least that")
-    if evaluations and saved.due(len(evaluations)) < schedule.due(len(evaluations)):
-        evaluations = evaluations[:-1]  # it was at an earlier end: a longer run would not have had it
-    changes = record.get("reweighted", [])
-    if not isinstance(changes, list) or not all(_is_change(change, task) for change in changes):
-        raise BadInput(f"the record of the run in {str(out)!r} names no weights: restore it from a copy")
+    if evaluations and begun.due(len(evaluations)) < schedule.due(len(evaluations)):
+        evaluations.pop()  # it was at an earlier end: a longer run would not have had it
     if changed:
-        changes = [
-            *changes,
-            {"steps": agent.steps, "weights": dict(zip(task.names, task.weights.tolist(), strict=True))},
-        ]
+        weights = dict(zip(task.names, task.weights.tolist(), strict=True))
+        changes.append({"steps": agent.steps, "weights": weights})
     best = _best_of(out)
-    named = record.get("best", {"steps": 1, "score": 0.0})  # killed in between, the folder is ahead of it
-    if not isinstance(named, dict) or {*named} != {"steps", "score"} or not all(map(_is_number, named.values())):
-        raise BadInput(f"the record of the run in {str(out)!r} names no best agent: restore it from a copy")
     return Training(
-        agent, schedule, list(evaluations), float(seconds), out, by_advisor, reweighted=changes,
-        keep_best=keep_best or best is not None, best=None if changed else best,  # other weights, other scores
+        agent, schedule, evaluations, float(kept["seconds"]), out, by_advisor, reweighted=changes,
+        best_in=out / BEST if keep_best or best is not None else None,
+        best=None if changed else best,  # other weights, other scores
     )  # fmt: skip
+
+
+def begin_job(task: Task, settings: Settings, schedule: Schedule, folder: Path | None) -> Training:
+    """A job's run, resumed from its folder; what is left of a crash there and cannot be used is begun again."""
+    try:
+        return begin(task, settings, schedule, folder, resume=True)
+    except BadInput:
+        if folder is None or not folder.exists():
+            raise
+        shutil.rmtree(folder)
+        return begin(task, settings, schedule, folder, resume=True)
 
 
 # ---- a run as a job --------------------------------------------------------------------------------------------------
@@ -362,8 +420,9 @@ class RunConfig:
                 )
         if "task" not in config:
             raise BadInput("a run has no task: name one, see `multiadvisor tasks`")
-        defaults = DEFAULTS.get(config["task"], {})
-        settings, schedule = (_from_names(kind, config.get(name, {}), defaults) for name, kind in _PARTS.items())
+        defaults = defaults_of(config["task"])
+        settings = described(Settings, config.get("settings", {}), defaults)
+        schedule = described(Schedule, config.get("schedule", {}), defaults)
         own = {
             what: {name: finite_number(f"the {one} of {name!r}", value) for name, value in config[what].items()}
             for what, one in BY_ADVISOR.items()
@@ -383,21 +442,26 @@ class RunConfig:
 
     def make_task(self) -> Task:
         """The task, with the numbers of its own."""
-        return make(self.task, **self.options, **self.own)
+        return make(self.task, **{**self.options, **self.own})
 
+    def check_record(self, task: Task) -> None:
+        """Refuse to keep more of the evaluations than a result holds."""
+        evaluations = self.schedule.evaluations
+        if self.record == "every" and not room_for_advisors(task, evaluations):
+            raise BadInput(
+                f"{evaluations} evaluations with the returns of {task.n} advisors each are more than a record "
+                "holds: evaluate less often, or choose record = 'last'"
+            )
 
-_PARTS: dict[str, Any] = {"settings": Settings, "schedule": Schedule}
-
-
-def _from_names(kind: Any, given: dict[str, Any], defaults: dict[str, Any]) -> Any:
-    """Settings or a schedule; what is not given is as the task's own `defaults` say, or as everybody's."""
-    known = [item.name for item in dataclasses.fields(kind)]
-    for name in given:
-        if name not in known:
-            raise unknown(kind.__name__.lower().removesuffix("s"), name, known)
-    if not isinstance(given.get("planning", ""), str):
-        raise BadInput(f"planning is a name, not {short(repr(given['planning']))}")
-    return kind(**{**{name: value for name, value in defaults.items() if name in known}, **given})
+    def result(self, agent: MultiAdvisor, evaluations: list[dict[str, Any]], last: Evaluation | None) -> dict[str, Any]:
+        """The result of the job, as data: the same for the same configuration, on whatever engine."""
+        return {
+            **dataclasses.replace(self, settings=agent.settings).as_config(),
+            "steps": agent.steps,
+            "evaluations": evaluations,
+            "advisors": last.advisors if last else {},
+            "sha256": table_digest(agent),
+        }
 
 
 def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[float], None]) -> dict[str, Any]:
@@ -407,29 +471,13 @@ def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[fl
     """
     run = RunConfig.parse(config)
     task, schedule = run.make_task(), run.schedule
-    if run.record == "every" and not room_for_advisors(task, schedule.evaluations):
-        raise BadInput(
-            f"{schedule.evaluations} evaluations with the returns of {task.n} advisors each are more than a record "
-            "holds: evaluate less often, or choose record = 'last'"
-        )
-    try:
-        training = begin(task, run.settings, run.schedule, folder, resume=True)
-    except BadInput:
-        if folder is None or not folder.exists():
-            raise
-        shutil.rmtree(folder)  # what is left of a crash and cannot be used: the run begins again
-        training = begin(task, run.settings, run.schedule, folder, resume=True)
+    run.check_record(task)
+    training = begin_job(task, run.settings, schedule, folder)
     training.by_advisor, training.keep_last = run.record == "every", False
-    training.run(lambda steps, evaluation: tell(training.agent.steps / schedule.steps))
+    training.run(lambda now: tell(now.steps / schedule.steps))
     agent, episodes = training.agent, schedule.eval_episodes
     seen = agent.evaluate(episodes, seeds=(schedule.evaluations,)) if episodes else None
-    return {
-        **dataclasses.replace(run, settings=agent.settings).as_config(),
-        "steps": agent.steps,
-        "evaluations": training.evaluations,
-        "advisors": seen.advisors if seen else {},
-        "sha256": table_digest(agent),
-    }
+    return run.result(agent, training.evaluations, seen)
 
 
 def table_digest(agent: MultiAdvisor) -> str:

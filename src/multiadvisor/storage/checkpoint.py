@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.errors import BadInput, short
-from multiadvisor.storage.files import open_regular, remove_leftovers, write_atomically
-from multiadvisor.storage.sealed import digest, strict_json
+from multiadvisor.storage.files import open_regular, read_regular, remove_leftovers, write_atomically
+from multiadvisor.storage.sealed import checksum_differs, digest, parse_of_kind
 
 FORMAT = 1
 KIND = "multiadvisor agent"
@@ -23,6 +23,7 @@ LARGEST_JSON = 64 << 20  # bytes
 MOST_ENTRIES = 2_000_000  # in all lists and tables of the JSON: each takes up to some 300 bytes when it is read
 _TRIES = 100  # another process may save in the very moment of reading, but hardly so often
 _SEAL = b'\n "sha256": "'
+_REMEDY = "restore it from a copy"
 
 
 class Checkpoint(NamedTuple):
@@ -34,6 +35,11 @@ class Checkpoint(NamedTuple):
 
 def _canonical(header: dict[str, Any]) -> bytes:
     return json.dumps(header, indent=1, sort_keys=True, ensure_ascii=True, allow_nan=False).encode() + b"\n"
+
+
+def seal_header(header: dict[str, Any]) -> bytes:
+    """The content of agent.json: the header and its checksum."""
+    return _canonical({**header, "sha256": digest(_canonical(header))})
 
 
 def _too_large(content: bytes) -> str | None:
@@ -54,8 +60,7 @@ def write_checkpoint(folder: Path, header: dict[str, Any], tensors: dict[str, np
     known = digest(content)
     values = folder / f"values-{known[:16]}.safetensors"
     header = {"format": FORMAT, "kind": KIND, **header, "values": {"file": values.name, "sha256": known}}
-    header["sha256"] = digest(_canonical(header))
-    text = _canonical(header)
+    text = seal_header(header)
     if reason := _too_large(text):
         raise BadInput(f"the record for {str(folder)!r} is too large to be read again ({reason}): keep less in it")
     remove_leftovers(folder, "agent.json", "values-*.safetensors")
@@ -70,31 +75,14 @@ def write_checkpoint(folder: Path, header: dict[str, Any], tensors: dict[str, np
 def read_header(folder: Path) -> dict[str, Any]:
     """agent.json, checked."""
     path = folder / "agent.json"
-    try:
-        with open_regular(path) as file:
-            content = file.read(LARGEST_JSON + 1)
-    except FileNotFoundError:
-        raise BadInput(f"no run in {str(folder)!r}: there is no agent.json in it") from None
-    except OSError as error:
-        raise BadInput(f"cannot read {str(path)!r}: {error.strerror}") from None
+    if not path.exists():
+        raise BadInput(f"no run in {str(folder)!r}: there is no agent.json in it; train --out FOLDER makes one")
+    content = read_regular(path, LARGEST_JSON + 1)
     if _too_large(content):
         raise BadInput(f"{str(path)!r} is too large for a checkpoint")
-    try:
-        header = strict_json(content)
-    except ValueError:
-        raise BadInput(
-            f"{str(path)!r} is damaged or was changed: it is not valid JSON, restore it from a copy"
-        ) from None
-    if not isinstance(header, dict) or header.get("kind") != KIND:
-        raise BadInput(f"{str(path)!r} is not the checkpoint of an agent")
-    made_by = header.get("format")
-    if isinstance(made_by, int) and made_by > FORMAT:
-        version = short(str(header.get("version")))
-        raise BadInput(f"{str(path)!r} was made by multiadvisor {version}: upgrade to read it")
-    if type(made_by) is not int or made_by != FORMAT or not isinstance(header.get("version"), str):
-        raise BadInput(f"{str(path)!r} does not say what made it: restore it from a copy")
+    header = parse_of_kind(content, KIND, FORMAT, path, _REMEDY)
     if not _sealed(content, header.pop("sha256", None)):
-        raise BadInput(f"{str(path)!r} was changed after it was saved: its checksum differs, restore it from a copy")
+        raise checksum_differs(path, _REMEDY)
     return header
 
 
@@ -112,7 +100,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
 
     header, path, content = _read_both(folder)
     if digest(content) != header["values"].get("sha256"):
-        raise BadInput(f"{str(path)!r} is damaged or was changed: its checksum differs, restore it from a copy")
+        raise checksum_differs(path, _REMEDY)
     try:
         return Checkpoint(header, load(content))
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -127,7 +115,7 @@ def _read_both(folder: Path) -> tuple[dict[str, Any], Path, bytes]:
         entry = header.get("values")
         name = entry.get("file") if isinstance(entry, dict) and {*entry} == {"file", "sha256"} else None
         if not isinstance(name, str) or Path(name).name != name or "\0" in name:
-            raise BadInput(f"{str(folder / 'agent.json')!r} names no values file: restore it from a copy")
+            raise BadInput(f"{str(folder / 'agent.json')!r} names no values file: {_REMEDY}")
         path = folder / name
         try:
             with open_regular(path) as file:

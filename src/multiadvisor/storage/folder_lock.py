@@ -16,8 +16,8 @@ from multiadvisor.storage.sealed import canonical
 
 try:
     import fcntl
-except ImportError:
-    raise BadInput("saving runs needs a POSIX system, for its locks: use Linux, macOS or WSL") from None
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
@@ -26,6 +26,8 @@ def locked(folder: Path, name: str) -> Iterator[None]:
 
     The file goes at the end, and so does a folder that was made for it and in which nothing else was put.
     """
+    if fcntl is None:
+        raise BadInput("saving runs needs a POSIX system, for its locks: use Linux, macOS or WSL")
     check_writable(folder)
     path, made = folder / name, not folder.exists()
     handle = _acquire(path)
@@ -90,7 +92,7 @@ def holder_of(path: Path) -> str | None:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return _holder(handle)
-    except OSError:
+    except (OSError, AttributeError):  # without locks nobody holds one
         return None
     finally:
         os.close(handle)

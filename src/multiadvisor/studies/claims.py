@@ -1,13 +1,15 @@
 """Claims and what the runs say about them. A claim is data and a judge; no verdict is ever written down.
 
-The paper's sentences stand in `paper/claims_*.py` and ours in `beyond/claims_beyond.py`; a system of the literature
+The paper's sentences stand in `paper/claims.toml`, their judges in `paper/claims_*.py`; a system of the literature
 makes its findings directly, with `above`, `below` and `not_below`.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from multiadvisor.core.intervals import Estimate
@@ -16,7 +18,6 @@ from multiadvisor.studies.study import Evidence, MissingResult, Plan, epochs_of_
 
 REPRODUCED, PARTLY, NOT = VERDICTS = ("reproduced", "partly", "not reproduced")
 HOLDS, _, FAILS = OWN_VERDICTS = ("holds", PARTLY, "does not hold")  # of claims that are not the paper's
-PLACES = ("abstract", "section 4", "section 5", "section 6", "appendix")  # of the paper
 BEYOND, KNOWN = "beyond the paper", "known behaviour"
 EARLY = 5  # epochs in which learning is looked at for its speed
 
@@ -52,7 +53,7 @@ class Claim:
     @property
     def papers(self) -> bool:
         """Whether the paper makes it."""
-        return self.where.startswith(PLACES)
+        return self.where not in (BEYOND, KNOWN)
 
 
 @dataclass(frozen=True)
@@ -109,17 +110,25 @@ def verdict(found: Sequence[Finding]) -> str:
 
 
 # ---- claims and their judges -----------------------------------------------------------------------------------------
-CLAIMS: dict[str, tuple[Claim, Judge]] = {}
+CLAIMS: dict[str, Claim] = {}
+JUDGES: dict[str, Judge] = {}
+ENOUGH: dict[str, int] = {}
+"""Where so many epochs are enough, not all of a run."""
 
 
-def claim(
-    id: str, where: str, text: str, statistic: str, test: str, epochs: int | None = None
-) -> Callable[[Judge], Judge]:
-    """Registers the function below it as the judge of this claim; `epochs`: so many are enough, not all of a run."""
-    words = Claim(id, where, text, statistic, test)
+def read_claims(path: Path) -> None:
+    """Registers the claims in a file, in its order."""
+    for id, words in tomllib.loads(path.read_text("utf-8")).items():
+        if "epochs" in words:
+            ENOUGH[id] = words.pop("epochs")
+        CLAIMS[id] = Claim(id, **words)
+
+
+def claim(id: str) -> Callable[[Judge], Judge]:
+    """Registers the function below it as the judge of this claim."""
 
     def register(judge: Judge) -> Judge:
-        CLAIMS[id] = words, lambda evidence: _at_length(words, judge, evidence, epochs)
+        JUDGES[id] = judge
         return judge
 
     return register
@@ -142,10 +151,10 @@ class _Noted(Evidence):
         return super().result(job)
 
 
-def _at_length(claim: Claim, judge: Judge, evidence: Evidence, enough: int | None) -> Judgement:
+def judged(one: Claim, evidence: Evidence) -> Judgement:
     """The judgement; runs that were cut short can show at most a part of what is said about long ones."""
-    noted = _Noted(evidence.plan, evidence.results)
-    found = judge(noted)
+    noted, enough = _Noted(evidence.plan, evidence.results), ENOUGH.get(one.id)
+    found = JUDGES[one.id](noted)
     lengths = (length for job in noted.asked if (length := epochs_of_job(job)) is not None)
     short = sorted({(had, enough or full) for had, full in lengths if had < (enough or full)})
     good = found.verdict == REPRODUCED
@@ -153,15 +162,15 @@ def _at_length(claim: Claim, judge: Judge, evidence: Evidence, enough: int | Non
         listed = " and ".join(f"{had} of {full}" for had, full in short)
         text = f"After {listed} epochs: {found.explanation} So far the test {HOLDS if good else FAILS}."
         found = replace(found, verdict=PARTLY if good else found.verdict, explanation=text)
-    elif good and claim.papers:
+    elif good and one.papers:
         found = replace(found, explanation="")
-    return found if claim.papers else replace(found, verdict=OWN_VERDICTS[VERDICTS.index(found.verdict)])
+    return found if one.papers else replace(found, verdict=OWN_VERDICTS[VERDICTS.index(found.verdict)])
 
 
 def _words(plan: Plan) -> dict[str, str]:
     """What stands in a statistic's braces: it depends on how long the runs are."""
     return {
-        "last": stretch("last", plan.last, plan.epochs), "dqn_last": stretch("last", plan.dqn_last, plan.dqn_epochs),
+        "last": stretch("last", plan.last, plan.epochs),
         "early": stretch("first", min(EARLY, plan.epochs), plan.epochs),
     }  # fmt: skip
 
@@ -180,23 +189,18 @@ def side(change: Estimate, above: str, below: str) -> str:
 def all_claims(papers: bool = True) -> list[Claim]:
     """Every claim of the paper, in its order; or those that are not the paper's."""
     experiments()  # they register their claims
-
-    def place(one: Claim) -> tuple[int, str]:
-        return next((k for k, name in enumerate(PLACES) if one.where.startswith(name)), 0), one.where
-
-    return sorted((one for one, _ in CLAIMS.values() if one.papers == papers), key=place)
+    return [one for one in CLAIMS.values() if one.papers == papers]
 
 
 def judge_all(evidence: Evidence, papers: bool = True) -> list[Finding]:
     """Every claim judged, or with the reason why it cannot be in this report."""
-    found = []
-    words = _words(evidence.plan)
-    for listed in all_claims(papers):
-        one = replace(listed, statistic=listed.statistic.format_map(words))
+    found, words = [], _words(evidence.plan)
+    for one in all_claims(papers):
+        told = replace(one, statistic=one.statistic.format_map(words))
         try:
-            found.append(Finding(one, CLAIMS[one.id][1](evidence)))
+            found.append(Finding(told, judged(one, evidence)))
         except MissingResult as error:
-            found.append(Finding(one, None, str(error)))
+            found.append(Finding(told, None, str(error)))
     return found
 
 

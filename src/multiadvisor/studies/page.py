@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
 from multiadvisor.studies.claims import FAILS, HOLDS, NOT, PARTLY, REPRODUCED, Finding
 from multiadvisor.studies.study import Table
@@ -18,8 +18,7 @@ PAPER_ID = "arXiv:1704.00756"
 PAPER_LINK = "https://arxiv.org/abs/1704.00756"  # for readers to follow; the page itself loads nothing
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """A figure, a table or an episode in its place on the page."""
 
     name: str
@@ -30,8 +29,7 @@ class Item:
     gif: bytes = b""
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A study on the page."""
 
     name: str
@@ -39,8 +37,7 @@ class Section:
     items: tuple[Item, ...]
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(NamedTuple):
     """All that the page says."""
 
     title: str
@@ -51,6 +48,11 @@ class Page:
     """How it was made: names and values."""
     papers: bool = True
     """It is about the paper, and names it."""
+
+    @property
+    def lead(self) -> Item | None:
+        """The figure that is shown first, above all else that is said: the paper's main one, as measured."""
+        return next((item for item in self.sections[0].items if item.svg), None) if self.papers else None
 
 
 def number(value: float) -> str:
@@ -95,6 +97,8 @@ def _counted(findings: Sequence[Finding]) -> list[tuple[str | None, int]]:
 
 
 # ---- HTML ------------------------------------------------------------------------------------------------------------
+
+
 _STYLE = """
 :root { color-scheme: light; --ink: #1b1e28; --quiet: #5a6070; --line: #d9dce3; --yes: #00684b; --half: #8a5a00;
   --no: #a33a00; }
@@ -120,6 +124,16 @@ table { border-collapse: collapse; font-size: .88rem; }
 th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid var(--line); vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; }
 td { white-space: nowrap; }
+.bar { display: flex; flex-wrap: wrap; gap: 2px; max-width: 46rem; margin: .6rem 0 .8rem; font-size: .88rem; }
+.bar span { padding: .35rem .5rem; min-width: max-content; color: #fff; background: #5a6070; }
+.bar .yes { background: var(--yes); } .bar .half { background: var(--half); } .bar .no { background: var(--no); }
+.bar .yes, .bar .half, .bar .no { color: #fff; }
+.lead { max-width: 34rem; }
+@media (min-width: 64rem) {
+  .lead { max-width: none; }
+  .lead .item { display: grid; grid-template-columns: 34rem 1fr; column-gap: 2rem; align-items: center; }
+  .lead h3 { grid-column: 1 / -1; }
+}
 .filter { display: flex; flex-wrap: wrap; gap: .5rem; margin: .6rem 0 1rem; }
 .filter label { padding: .2rem .8rem; border: 1px solid var(--line); border-radius: 1rem; cursor: pointer; }
 .pick { position: absolute; opacity: 0; pointer-events: none; }
@@ -162,6 +176,11 @@ def inline(svg: str, title: str) -> str:
     return f'{head} role="img" aria-label="{escape(title, quote=True)}">{rest}'
 
 
+def prose(text: str) -> str:
+    """A text for the page: what stands between backticks is code, as in its twin."""
+    return re.sub("`(.+?)`", r"<code>\1</code>", escape(text))
+
+
 def html_table(rows: Sequence[Sequence[str]]) -> str:
     """A table whose first row is the head."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in rows[0])
@@ -172,15 +191,14 @@ def html_table(rows: Sequence[Sequence[str]]) -> str:
 def _html_finding(one: Finding) -> str:
     found, kind = one.judgement, _CLASSES[one.verdict]
     if found is None:
-        reason = re.sub("`(.+?)`", r"<code>\1</code>", escape(one.reason))
-        said = f"<small>{reason}</small>"
+        body = f"<small>{prose(one.reason)}</small>"
     else:
         what = f"{escape(one.claim.statistic)}: " if one.claim.statistic else ""
-        said = f"<small>{what}<b>{measured(one)}</b></small>"
-        said += f"<small>{_if(one)}: {escape(one.claim.test)}</small>" if one.claim.test else ""
-        said += f'<p class="seen">{escape(found.explanation)}</p>' if found.explanation else ""
+        body = f"<small>{what}<b>{measured(one)}</b></small>"
+        body += f"<small>{_if(one)}: {escape(one.claim.test)}</small>" if one.claim.test else ""
+        body += f'<p class="seen">{prose(found.explanation)}</p>' if found.explanation else ""
     mark = f'<span class="verdict {kind}">{sign(one.verdict)}</span>'
-    return f'<li id="{one.claim.id}" class="is-{kind}">{mark}<div>{escape(one.claim.claim)}{said}</div></li>'
+    return f'<li id="{one.claim.id}" class="is-{kind}">{mark}<div>{escape(one.claim.claim)}{body}</div></li>'
 
 
 def _html_findings(findings: Sequence[Finding]) -> str:
@@ -201,6 +219,17 @@ def _html_findings(findings: Sequence[Finding]) -> str:
     return f'{picks}\n<div class="filter" role="group" aria-label="show claims">{labels}</div>\n{places}\n'
 
 
+def _bar(findings: Sequence[Finding]) -> str:
+    """The verdicts as a bar: each as wide as there are claims."""
+    counted = _counted(findings)
+    parts = "".join(
+        f'<span class="{_CLASSES[verdict]}" style="flex:{count}">{count} {verdict or "not judged"}</span>'
+        for verdict, count in counted
+    )
+    label = ", ".join(f"{count} {verdict or 'not judged'}" for verdict, count in counted)
+    return f'<div class="bar" role="img" aria-label="{label}">{parts}</div>\n' if counted else ""
+
+
 def _html_item(item: Item) -> str:
     wide = " wide" if item.table else ""
     inside = f"<h3>{escape(item.title)}</h3>\n"
@@ -212,7 +241,7 @@ def _html_item(item: Item) -> str:
     if item.table:
         inside += html_table(item.table)
     episode = " episode" if item.gif else ""
-    said = "".join(f"<p>{escape(line)}</p>" for line in item.text.splitlines())
+    said = "".join(f"<p>{prose(line)}</p>" for line in item.text.splitlines())
     return f'<div class="item{wide}{episode}" id="{item.name}">{inside}{said}</div>'
 
 
@@ -221,14 +250,15 @@ def html(page: Page) -> str:
     names = [*((s.name, s.title) for s in page.sections), *[("claims", "The claims")] * bool(page.findings),
              ("made", "How this was made")]  # fmt: skip
     links = "".join(f'<a href="#{name}">{escape(title)}</a> ' for name, title in names)
-    lines = [f"<p>{escape(line)}</p>\n" for line in page.summary]
+    lines = [f"<p>{prose(line)}</p>\n" for line in page.summary]
     first, rest = "".join(lines[:1]), "".join(lines[1:])
     link = f'<p>The paper: {escape(PAPER)}, <a href="{PAPER_LINK}" rel="noreferrer">{PAPER_ID}</a>.</p>\n'
     paper = link if page.papers else ""
+    lead = f'<div class="lead">{_html_item(page.lead)}</div>\n' if page.lead else ""
     parts = "".join(
         f'<h2 id="{s.name}">{escape(s.title)}</h2>\n'
         + f'<div class="items{" episodes" if any(i.gif for i in s.items) else ""}">'
-        + "\n".join(_html_item(item) for item in s.items) + "</div>\n"
+        + "\n".join(_html_item(item) for item in s.items if item is not page.lead) + "</div>\n"
         for s in page.sections
     )  # fmt: skip
     claims = f'<h2 id="claims">The claims</h2>\n{_html_findings(page.findings)}' if page.findings else ""
@@ -237,7 +267,7 @@ def html(page: Page) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(page.title)}</title>\n<style>{_STYLE}{_filter_style()}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(page.title)}</h1>\n{first}<nav>{links}</nav>\n{rest}{paper}{parts}"
+        f"<h1>{escape(page.title)}</h1>\n{_bar(page.findings)}{first}<nav>{links}</nav>\n{lead}{rest}{paper}{parts}"
         f"{claims}"
         f'<h2 id="made">How this was made</h2>\n<dl>\n{facts}</dl>\n</body>\n</html>\n'
     )
@@ -274,18 +304,23 @@ def findings_markdown(findings: Sequence[Finding]) -> str:
     return "\n".join([table, "", *paragraphs, *left])
 
 
+def _markdown_item(item: Item) -> list[str]:
+    lines = [f"### {item.title}", ""]
+    lines += [f"![{item.title}](figures/{item.name}.svg)", ""] if item.svg else []
+    lines += [f"![{item.title}](videos/{item.name}.gif)", ""] if item.gif else []
+    lines += [markdown_table(item.table), ""] if item.table else []
+    return lines + [part for line in item.text.splitlines() for part in (line, "")]
+
+
 def markdown(page: Page) -> str:
     """The same as the HTML page; figures and episodes are files beside it."""
-    lines = [f"# {page.title}", "", *(part for line in page.summary for part in (line, ""))]
+    first, *rest = ([line, ""] for line in page.summary) if page.summary else ([],)
+    lines = [f"# {page.title}", "", *first, *(_markdown_item(page.lead) if page.lead else ())]
+    lines += [part for line in rest for part in line]
     lines += [f"The paper: {PAPER}, [{PAPER_ID}]({PAPER_LINK}).", ""] * page.papers
     for section in page.sections:
         lines += [f"## {section.title}", ""]
-        for item in section.items:
-            lines += [f"### {item.title}", ""]
-            lines += [f"![{item.title}](figures/{item.name}.svg)", ""] if item.svg else []
-            lines += [f"![{item.title}](videos/{item.name}.gif)", ""] if item.gif else []
-            lines += [markdown_table(item.table), ""] if item.table else []
-            lines += [part for line in item.text.splitlines() for part in (line, "")]
+        lines += [part for item in section.items if item is not page.lead for part in _markdown_item(item)]
     lines += ["## The claims", "", findings_markdown(page.findings), ""] if page.findings else []
     lines += ["## How this was made", "", *(f"- {name}: {value}" for name, value in page.facts)]
     return "\n".join(lines) + "\n"

@@ -8,7 +8,6 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.driver import Results, run_jobs
-from multiadvisor.runs.jobs import Job, lease_of
+from multiadvisor.runs.jobs import Job, kind_named
 from multiadvisor.storage.files import check_writable, write_atomically
 from multiadvisor.studies.claims import counts, verdict
 from multiadvisor.studies.study import SYSTEMS, Evidence, Plan, chosen, unique
@@ -71,41 +70,29 @@ def _read_mark(out: Path) -> dict[str, Any]:
 
 
 # ---- the runs --------------------------------------------------------------------------------------------------------
-def ordered(jobs: Sequence[Job]) -> list[Job]:
-    """Those that may be silent longest take longest: begun early, so that no core waits for the last of them."""
-    return sorted(jobs, key=lambda job: -lease_of(job.kind))
+def _run(name: str, folder: Path, jobs: list[Job], workers: int | None, engine: str) -> tuple[Results, dict[str, Any]]:
+    """Run jobs, and say how many were done now, how long that took, and how many steps they learned from."""
+    before = {path.stem for path in (folder / "results").glob("*.json")}
+    start = time.perf_counter()
+    results = run_jobs(folder, jobs, workers=workers, engine=engine, title=name)
+    seconds = time.perf_counter() - start
+    new = [job for job in jobs if job.id not in before]
+    learned = sum(_steps(job) for job in new)
+    return results, {
+        "jobs": len(jobs), "done_now": len(new), "seconds": seconds,
+        "work_seconds": sum(results.seconds[job.id] for job in jobs), "steps": learned,
+        "steps_per_second": learned / seconds if new and seconds > 0 else None,
+    }  # fmt: skip
 
 
-class Measurement:
-    """What an invocation took; no part of the report itself, which is the same every time."""
-
-    def __init__(self) -> None:
-        self.began = time.perf_counter()
-        self.stages: dict[str, dict[str, Any]] = {}
-
-    def run(self, name: str, folder: Path, jobs: list[Job], workers: int | None) -> Results:
-        """Run jobs, and note how many were done now, how long that took, and how many steps they learned from."""
-        before = {path.stem for path in (folder / "results").glob("*.json")}
-        start = time.perf_counter()
-        results = run_jobs(folder, jobs, workers=workers, title=name)
-        seconds = time.perf_counter() - start
-        new = [job for job in jobs if job.id not in before]
-        learned = sum(_steps(job) for job in new)
-        self.stages[name] = {
-            "jobs": len(jobs), "done_now": len(new), "seconds": seconds,
-            "work_seconds": sum(results.seconds[job.id] for job in jobs), "steps": learned,
-            "steps_per_second": learned / seconds if new and seconds > 0 else None,
-        }  # fmt: skip
-        return results
-
-    def as_dict(self, workers: int | None) -> dict[str, Any]:
-        """machine.json."""
-        return {
-            "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
-            "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
-            "cores": len(os.sched_getaffinity(0)), "workers": workers or len(os.sched_getaffinity(0)),
-            "seconds": time.perf_counter() - self.began, "stages": self.stages,
-        }  # fmt: skip
+def _machine(workers: int | None, began: float, stages: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """machine.json: what an invocation took; no part of the report itself, which is the same every time."""
+    cores = len(os.sched_getaffinity(0))
+    return {
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
+        "cores": cores, "workers": workers or cores, "seconds": time.perf_counter() - began, "stages": stages,
+    }  # fmt: skip
 
 
 def _steps(job: Job) -> int:
@@ -113,9 +100,11 @@ def _steps(job: Job) -> int:
     return schedule["steps"] if isinstance(schedule, dict) else 0
 
 
-def reproduce(plan: Plan, out: Path, workers: int | None = None, given: Path | None = None) -> Reproduction:
+def reproduce(
+    plan: Plan, out: Path, workers: int | None = None, given: Path | None = None, engine: str = "local"
+) -> Reproduction:
     """Run what is missing, write the report, say what came out; what is `given` in a file is not run again."""
-    studies = chosen(plan.what)
+    began, studies = time.perf_counter(), chosen(plan.what)
     first = studies[0]
     require(*dict.fromkeys(need for study in studies for need in study.needs))
     held = first.given(given) if first.given is not None and given is not None else {}
@@ -124,18 +113,19 @@ def reproduce(plan: Plan, out: Path, workers: int | None = None, given: Path | N
     if left:
         require(*dict.fromkeys(need for study in studies for need in study.runs_need))
     take_folder(out, plan)
-    took, found = Measurement(), dict(held)
+    found, stages = dict(held), {}
     tabular = [job for job in left if job.kind in TABULAR]
-    others = ordered([job for job in left if job.kind not in TABULAR])
+    # those that may be silent longest take longest: begun early, so that no core waits for the last of them
+    others = sorted((job for job in left if job.kind not in TABULAR), key=lambda job: -kind_named(job.kind).lease)
     for name, asked in (("tabular runs", tabular), ("other runs", others)):
         if asked:
-            results = took.run(name, out / RUNS, asked, workers)
+            results, stages[name] = _run(name, out / RUNS, asked, workers, engine)
             found |= {job.id: results[job.id] for job in asked}
     start = time.perf_counter()
     evidence = Evidence(plan, found)
     made = {name or plan.what: build(shown, evidence, out / name) for name, shown in reports(plan.what).items()}
-    took.stages["report"] = {"seconds": time.perf_counter() - start}
-    machine = took.as_dict(workers)
+    stages["report"] = {"seconds": time.perf_counter() - start}
+    machine = _machine(workers, began, stages)
     write_atomically(out / "machine.json", (json.dumps(machine, indent=1) + "\n").encode())
     return Reproduction(plan, made, machine)
 
@@ -151,8 +141,8 @@ class Reproduction(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """What the command's JSON says."""
-        told = [_told(name, report) for name, report in self.reports.items()]
-        return {**({SYSTEMS: told} if self.plan.what == SYSTEMS else told[0]), "machine": self.machine}
+        rows = [_as_data(name, report) for name, report in self.reports.items()]
+        return {**({SYSTEMS: rows} if self.plan.what == SYSTEMS else rows[0]), "machine": self.machine}
 
     def pace(self) -> list[str]:
         """How long it took, with the throughput."""
@@ -165,7 +155,7 @@ class Reproduction(NamedTuple):
         return [*lines, f"in all {self.machine['seconds']:.0f} s"]
 
 
-def _told(name: str, report: Report) -> dict[str, Any]:
+def _as_data(name: str, report: Report) -> dict[str, Any]:
     """A report as data."""
     rows = [one.as_dict() for one in report.findings if one.judgement is not None]
     return {"name": name, "report": str(report.page), "verdict": verdict(report.findings),

@@ -7,18 +7,23 @@ together, and so do the systems of the literature, a page each; every other stud
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multiadvisor.core.checkout import beside
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.runs.jobs import Job, experiments
 from multiadvisor.settings import Schedule
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from multiadvisor.studies.claims import Finding
 
 ALL, SYSTEMS = "all", "systems"  # reports of several studies: the paper, the literature
@@ -27,8 +32,25 @@ FULL_EPOCHS = 50  # of the paper's Pac-Boy runs
 FULL_VALUE_EPOCHS = 500  # of its value-function networks
 FRESH = 1_000  # the first seed that was not used to choose or to try anything
 MOST = {"seeds": 10_000, "epochs": 100_000}  # beyond that the list of runs alone would fill the memory
+Run = Callable[[int], Job]
+"""What is run with a seed."""
+Panel = Callable[["Axes"], "Axes"]
+"""Draws on one axis, and returns it."""
 Table = tuple[tuple[str, ...], ...]
 """Rows of text, the head first."""
+
+
+def panel(plot: str, *arguments: Any, **style: Any) -> Panel:
+    """A panel by the name of its function in `viz.plots` or `viz.paper_plots`; matplotlib waits until it is drawn."""
+
+    def draw(axis: Axes) -> Axes:
+        from multiadvisor.viz import paper_plots, plots
+
+        home = plots if hasattr(plots, plot) else paper_plots
+        drawn: Axes = getattr(home, plot)(*arguments, axis, **style)
+        return drawn
+
+    return draw
 
 
 def many(count: int, thing: str) -> str:
@@ -76,18 +98,21 @@ class Plan:
     rules: str = "paper"
     """Of Pac-Boy; the deviations look at both."""
     reading: str = ""
-    """Of the value-function experiment; empty: both."""
+    """Of the value-function experiment; empty: all."""
     value_seeds: int = 8
     """Of the value-function experiment, in the default reading."""
     value_epochs: int = FULL_VALUE_EPOCHS
-    literal_seeds: int = 4
-    """The same in the literal reading."""
-    dqn_seeds: int = 2
-    dqn_epochs: int = 12
+    literal_seeds: int = 2
+    """The same in each of the literal readings."""
+    dqn_seeds: int = 16
+    """Of new runs of DQN-clipped, which are made with --full only."""
     boards: int = 2000
     """Random boards looked at by the exact solver."""
     mdps: int = 200
     """Random finite MDPs on which statements of the theory are tried."""
+    wide_seeds: int = 3
+    """Of what is varied widely: mazes, and the settings of linear Q-learning."""
+    maze_epochs: int = 20
 
     @classmethod
     def of(
@@ -110,10 +135,10 @@ class Plan:
         reading = reading or ("default" if "reading" in study.flags else "")
         plan = cls(what, full, count, start, long, rules=rules, reading=reading)
         if full:
-            return replace(plan, value_seeds=count, literal_seeds=count, dqn_seeds=5 if seeds is None else count,
-                           dqn_epochs=long, mdps=500)  # fmt: skip
+            return replace(plan, value_seeds=count, literal_seeds=count, dqn_seeds=cls.dqn_seeds if seeds is None
+                           else count, mdps=500, wide_seeds=min(count, cls.wide_seeds), maze_epochs=long)  # fmt: skip
         return replace(plan, value_seeds=min(count, cls.value_seeds), literal_seeds=min(count, cls.literal_seeds),
-                       dqn_seeds=min(count, cls.dqn_seeds), dqn_epochs=min(long, cls.dqn_epochs))  # fmt: skip
+                       wide_seeds=min(count, cls.wide_seeds), maze_epochs=min(long, cls.maze_epochs))  # fmt: skip
 
     @property
     def each(self) -> range:
@@ -129,11 +154,6 @@ class Plan:
     def last(self) -> int:
         """How many epochs make a final figure."""
         return min(LAST, self.epochs)
-
-    @property
-    def dqn_last(self) -> int:
-        """The same for DQN-clipped: a fifth of its epochs, two at least where there are two."""
-        return min(max(2, min(LAST, self.dqn_epochs // 5)), self.dqn_epochs)
 
 
 # ---- what came out ---------------------------------------------------------------------------------------------------
@@ -156,18 +176,23 @@ class Evidence:
         except KeyError:
             raise MissingResult(f"needs `multiadvisor reproduce {_home(job, self.plan)}`") from None
 
-    def over(self, job_of: Callable[[int], Job], key: str) -> np.ndarray:
+    def over(self, run: Run, key: str) -> np.ndarray:
         """[seeds, ...]: one figure of the result of each seed's job."""
-        return np.array([self.result(job_of(seed))[key] for seed in self.plan.each], float)
+        return np.array([self.result(run(seed))[key] for seed in self.plan.each], float)
 
-    def curve(self, job_of: Callable[[int], Job], measure: str = "score") -> np.ndarray:
+    def curve(self, run: Run, measure: str = "score") -> np.ndarray:
         """[seeds, evaluations] of one measure of each seed's run."""
-        return np.array([curve_of(self.result(job_of(seed)), measure) for seed in self.plan.each], float)
+        return np.array([curve_of(self.result(run(seed)), measure) for seed in self.plan.each], float)
 
 
 def curve_of(result: dict[str, Any], measure: str) -> list[float]:
     """[evaluations] of one measure of a run, which may be one of the world's own metrics."""
     return [one[measure] if measure in one else one["metrics"][measure] for one in result["evaluations"]]
+
+
+def final_of(result: dict[str, Any], measure: str = "score") -> float:
+    """The mean of a run's last epochs."""
+    return float(np.mean(curve_of(result, measure)[-LAST:]))
 
 
 def evaluated_at(schedule: dict[str, int]) -> np.ndarray:
@@ -193,8 +218,14 @@ def _home(job: Job, plan: Plan) -> str:
     """What would have this job: the first of the paper's studies, or the full length of one that is alone."""
     if chosen(plan.what)[0].report != ALL:
         return f"{plan.what} --full"
-    few = replace(plan, seeds=2, reading="", value_seeds=1, literal_seeds=1, dqn_seeds=2)  # they lack its seed 0 too
-    return next((study.name for study in chosen(ALL) if job in study.jobs(few)), ALL)
+    return next((name for name, jobs in _few_jobs(plan).items() if job in jobs), ALL)
+
+
+@lru_cache(maxsize=4)
+def _few_jobs(plan: Plan) -> dict[str, frozenset[Job]]:
+    """By study of the paper, the jobs of a few seeds, which lack the report's seed 0 too where it is missing."""
+    few = replace(plan, seeds=2, reading="", value_seeds=1, literal_seeds=1, dqn_seeds=2)
+    return {study.name: frozenset(study.jobs(few)) for study in chosen(ALL)}
 
 
 # ---- a study ---------------------------------------------------------------------------------------------------------
@@ -205,8 +236,7 @@ class Figure:
     name: str
     title: str
     text: str = ""
-    panels: tuple[Callable[[Any], Any], ...] = ()
-    """Each draws on one matplotlib axis and returns it."""
+    panels: tuple[Panel, ...] = ()
     size: tuple[float, float] = (4.8, 3.9)
     """Inches: readable in one column of a phone."""
     across: int = 0
@@ -230,7 +260,7 @@ class Literature:
     planning: str
     aggregator: str
     guarantee: str
-    choices: tuple[str, ...] = ()
+    choices: Sequence[str] = ()
     """What its paper leaves open, or does otherwise, and what was chosen here."""
 
 
@@ -268,15 +298,36 @@ class Study:
     runs_need: tuple[str, ...] = ()
     """Those without which nothing can be run."""
     literature: Literature | None = None
+    papers: bool = False
+    """Its claims are judged like the paper's, and its page is a page on the paper."""
+    shortened: str = ""
+    """What is not run without --full."""
 
 
 def system(
-    name: str, title: str, order: int, jobs: Callable[[Plan], list[Job]], findings: Callable[[Evidence], list[Finding]],
-    figures: Callable[[Evidence], list[Figure]], literature: Literature,
+    name: str, title: str, order: int, runs: Sequence[Run], findings: Callable[[Evidence], list[Finding]],
+    panels: Callable[[Evidence], list[Panel]], size: tuple[float, float] = Figure.size,
+    literature: Literature | None = None,
 ) -> Study:  # fmt: skip
-    """A system of the literature as a study: its seeds are those on which nothing was chosen."""
+    """A system of the literature as a study: what is run with every seed, what that shows, and the panels of a figure.
+
+    Its seeds are those on which nothing was chosen. What is known of shipped ones stands in systems/literature.toml.
+    """
+    literature = literature or Literature(**_literature()[name])
+
+    def jobs(plan: Plan) -> list[Job]:
+        return unique(run(seed) for run in runs for seed in plan.each)
+
+    def figures(evidence: Evidence) -> list[Figure]:
+        return [Figure(name, title, panels=tuple(panels(evidence)), size=size)]
+
     return Study(name, title, order, jobs, figures, findings, f"{title} ({literature.source})", SYSTEMS,
                  first_seed=FRESH, flags=(), literature=literature)  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _literature() -> dict[str, dict[str, Any]]:
+    return tomllib.loads((Path(__file__).parent / "systems" / "literature.toml").read_text("utf-8"))
 
 
 OWN: dict[str, Study] = {}
@@ -294,7 +345,7 @@ def register_study(study: Study) -> Study:
 
 
 def shipped() -> list[Study]:
-    """All studies of this package: the paper's, those alone, the systems, each in its order."""
+    """All studies: the paper's, those alone, which come with a checkout, the systems, each in its order."""
     groups = (ALL, "", SYSTEMS)
     found = [module.STUDY for module in experiments() if hasattr(module, "STUDY")]
     return sorted(found, key=lambda study: (groups.index(study.report), study.order))
@@ -310,5 +361,6 @@ def chosen(what: str = ALL) -> list[Study]:
     known = [*shipped(), *OWN.values()]
     found = [study for study in known if what in (study.name, study.report)]
     if not found:
-        raise unknown("study", what, (ALL, SYSTEMS, *(study.name for study in known)))
+        error = unknown("study", what, (ALL, SYSTEMS, *(study.name for study in known)))
+        raise error if beside("studies") else BadInput(f"{error}; more are in the repository: run it from a checkout")
     return found

@@ -16,12 +16,23 @@ from multiadvisor.runs.jobs import Job
 from multiadvisor.storage.files import write_atomically
 from multiadvisor.studies.claims import PARTLY, Finding, counts, judge_all, verdict
 from multiadvisor.studies.page import Item, Page, Section, html, markdown
-from multiadvisor.studies.paper.pac_boy_study import dqn_jobs
-from multiadvisor.studies.study import ALL, FULL_EPOCHS, Evidence, Plan, Study, chosen, many, stretch, unique
+from multiadvisor.studies.paper.dqn_clipped import dqn_jobs, shipped
+from multiadvisor.studies.study import (
+    ALL,
+    FULL_EPOCHS,
+    Evidence,
+    Plan,
+    Study,
+    chosen,
+    epochs_of_job,
+    many,
+    stretch,
+    unique,
+)
 from multiadvisor.version import VERSION
 
 MARK = "report.json"
-PACKAGES = ("numpy", "numba", "matplotlib", "pillow", "jax", "optax", "equinox")
+PACKAGES = ("numpy", "numba", "matplotlib", "pillow", "jax", "optax")
 TITLE = "Multi-Advisor Reinforcement Learning, checked"
 FEW = 5  # seeds: with fewer the page warns of its intervals
 
@@ -85,7 +96,7 @@ def _section(study: Study, evidence: Evidence, out: Path, tell: Status) -> Secti
             write_atomically(out / "figures" / f"{figure.name}.svg", svg)
             write_atomically(out / "figures" / f"{figure.name}.png", png)
         if figure.episode is not None:
-            from multiadvisor.envs.builtin import make
+            from multiadvisor.envs.registry import make
             from multiadvisor.viz import video
 
             base = out / "videos" / figure.name
@@ -98,12 +109,12 @@ def _section(study: Study, evidence: Evidence, out: Path, tell: Status) -> Secti
 
 
 # ---- words -----------------------------------------------------------------------------------------------------------
-def paper_summary(findings: Sequence[Finding], plan: Plan) -> list[str]:
+def paper_summary(findings: Sequence[Finding], plan: Plan, study: Study) -> list[str]:
     """The first words of a report on the paper, or on what is beyond it."""
     found = counts(findings)
     left = sum(one.judgement is None for one in findings)
     words = ", ".join(f"{count} {word}" for word, count in found.items())
-    whose = "that are not the paper's and were" if plan.what == "beyond" else "of the paper that were"
+    whose = "of the paper that were" if study.report == ALL else "that are not the paper's and were"
     lines = [f"Of {sum(found.values())} claims {whose} put to the test here: {words}."]
     if left:
         lines.append(f"{many(left, 'more claim')} could not be judged here; the list says what each of them needs.")
@@ -112,39 +123,42 @@ def paper_summary(findings: Sequence[Finding], plan: Plan) -> list[str]:
     lines.append(
         f"Tabular settings: {many(plan.seeds, 'seed')} of {many(plan.epochs, 'epoch')} of {plan.transitions:,} "
         f"transitions, {many(plan.episodes, 'greedy episode')} after each. What is called final is the mean of "
-        f"{stretch('last', plan.last, plan.epochs)}"
-        + (f", for DQN-clipped of {stretch('last', plan.dqn_last, plan.dqn_epochs)}." if _deep(plan) else ".")
+        f"{stretch('last', plan.last, plan.epochs)}."
     )
+    deep = _deep_epochs(plan)
+    if deep is not None and not plan.full:
+        few = " So few seeds have intervals that are too narrow." if len(shipped().runs) < FEW else ""
+        lines.append(f"DQN-clipped is not trained here: {shipped().origin}. With --full it is trained again.{few}")
     if plan.seeds < FEW:
         lines.append(f"{plan.seeds} seeds are few: intervals from fewer than {FEW} are too narrow to be trusted.")
-    lines += _shortened(plan)
+    lines += _shortened(plan, study)
     lines.append("Intervals are 95% bootstrap intervals over seeds unless said otherwise; comparisons are paired by "
                  "seed. Verdicts and texts are computed from the results.")  # fmt: skip
     return lines
 
 
-def _deep(plan: Plan) -> bool:
-    """DQN-clipped is part of the report."""
-    return plan.what in (ALL, "pac-boy", "videos") and bool(dqn_jobs(plan))
+def _deep_epochs(plan: Plan) -> int | None:
+    """For how long DQN-clipped learned, if it is part of the report."""
+    lengths = [epochs_of_job(job) for job in dqn_jobs(plan)[:1] if plan.what in (ALL, "pac-boy", "videos")]
+    return lengths[0][0] if lengths and lengths[0] is not None else None
 
 
-def _shortened(plan: Plan) -> list[str]:
+def _shortened(plan: Plan, study: Study) -> list[str]:
     """What is not at full length, what that means, and how to have it at full length."""
-    deep = _deep(plan)
+    deep = _deep_epochs(plan) or FULL_EPOCHS
     short = [f"tabular settings end after {plan.epochs} of {FULL_EPOCHS} epochs"] * (plan.epochs < FULL_EPOCHS)
-    if plan.what == "beyond" and not plan.full:
-        short.append("only some of the settings, noises and gammas were run, and nothing was searched for")
+    short += [study.shortened] * bool(study.shortened and not plan.full)
     if plan.what == ALL and not plan.full:
         readings = f"({plan.literal_seeds} read literally)"
         short.append(f"the value-function experiment has {many(plan.value_seeds, 'seed')} {readings}")
-    if deep and (not plan.full or plan.dqn_epochs < FULL_EPOCHS):
-        ends = f"ends after {plan.dqn_epochs} of {FULL_EPOCHS} epochs"
-        short.append(f"DQN-clipped has {many(plan.dqn_seeds, 'seed')} and {ends}")
+        short.append(f"runs in other mazes end after {plan.maze_epochs} of {FULL_EPOCHS} epochs")
+    if deep < FULL_EPOCHS:
+        short.append(f"DQN-clipped ends after {deep} of {FULL_EPOCHS} epochs")
     if not short:
         return []
     ways = ["give --full"] * (not plan.full) + ["leave out --epochs"] * (plan.epochs < FULL_EPOCHS)
     lines = [f"Shortened: {'; '.join(short)}. For the full length {' and '.join(ways)}."]
-    if plan.epochs < FULL_EPOCHS or (deep and plan.dqn_epochs < FULL_EPOCHS):
+    if min(plan.epochs, deep) < FULL_EPOCHS:
         lines.append(
             f'What is said about the end of learning is "{PARTLY}" reproduced at most by runs that end sooner.'
         )
@@ -179,11 +193,14 @@ def build(studies: Sequence[Study], evidence: Evidence, out: Path) -> Report:
     """Write the report of these studies: one page for all of them."""
     plan, first = evidence.plan, studies[0]
     findings = judge_all(evidence) if first.report == ALL else first.findings(evidence)
-    papers = first.report == ALL or first.name == "beyond"
+    papers = first.report == ALL or first.papers
     if first.literature:
         summary = system_summary(first, findings, plan)
     else:
-        summary = [*(paper_summary(findings, plan) if papers else ()), *(first.summary(evidence) * (len(studies) == 1))]
+        summary = [
+            *(paper_summary(findings, plan, first) if papers else ()),
+            *(first.summary(evidence) * (len(studies) == 1)),
+        ]
     with Status() as tell:
         sections = tuple(_section(study, evidence, out, tell) for study in studies)
     chosen_here = first.literature.choices if first.literature else ()

@@ -24,7 +24,7 @@ TARGET_COLOURS = {
 }  # fmt: skip
 _DASHES = {"": "-", "0.01": "--", "0.1": ":"}
 _DOTTED: dict[str, Any] = {"color": "black", "linewidth": 0.7, "linestyle": (0, (1, 3))}
-_MARKS = ("o", "s", "^", "D", "v", "P")
+MARKS = ("o", "s", "^", "D", "v", "P")
 
 
 def style_of(name: str) -> dict[str, Any]:
@@ -33,7 +33,8 @@ def style_of(name: str) -> dict[str, Any]:
     return {"color": COLOURS.get(setting, PALETTE[4]), "linestyle": _DASHES.get(noise, "-")}
 
 
-def _finish(axis: Axes) -> Axes:
+def finish(axis: Axes) -> Axes:
+    """A faint grid, two sides, and the legend below."""
     axis.grid(alpha=0.25)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
@@ -60,7 +61,7 @@ def learning_curves(
         axis.set_ylim(bottom=0)
     if note:
         _note(note, axis)
-    return _finish(axis)
+    return finish(axis)
 
 
 def sight(shares: dict[str, np.ndarray], right: float, axis: Axes) -> Axes:
@@ -70,7 +71,7 @@ def sight(shares: dict[str, np.ndarray], right: float, axis: Axes) -> Axes:
         band(away, values, axis, alpha=0.18, label=name, linewidth=1.6, **style_of(name))
     axis.axhline(right, **_DOTTED)
     axis.set(xlabel="steps from the fruit", ylabel="share of cells pointed the right way", ylim=(0, 1.03))
-    return _finish(axis)
+    return finish(axis)
 
 
 def resting(board: Grid, places: np.ndarray, peaks: np.ndarray, axis: Axes) -> Axes:
@@ -90,18 +91,6 @@ def resting(board: Grid, places: np.ndarray, peaks: np.ndarray, axis: Axes) -> A
     return axis
 
 
-def noise_lines(lines: dict[str, np.ndarray], noises: list[str], label: str, axis: Axes) -> Axes:
-    """Means over seeds of [noises, seeds] with 95% intervals; the paper's settings dashed."""
-    for k, (name, values) in enumerate(lines.items()):
-        mean, ends = values.mean(axis=1), np.array([interval(row) for row in values])
-        axis.errorbar(np.arange(len(noises)) + 0.03 * k, mean, [mean - ends[:, 0], ends[:, 1] - mean], label=name,
-                      color=PALETTE[k % len(PALETTE)], marker=_MARKS[k % len(_MARKS)], markersize=4, capsize=2,
-                      linewidth=1.3, linestyle="--" if name.endswith(", sum") else "-")  # fmt: skip
-    axis.set_xticks(range(len(noises)), noises)
-    axis.set(xlabel="noise", ylabel=label)
-    return _finish(axis)
-
-
 def choices(bars: dict[str, list[tuple[str, np.ndarray]]], axis: Axes) -> Axes:
     """The final score of each setting under each option, with intervals over seeds."""
     options = [option for option, _ in next(iter(bars.values()))]
@@ -110,13 +99,13 @@ def choices(bars: dict[str, list[tuple[str, np.ndarray]]], axis: Axes) -> Axes:
         for place, (_, scores) in enumerate(values):
             low, high = interval(scores)
             mean = float(scores.mean())
-            axis.errorbar(place + shift, mean, [[mean - low], [high - mean]], fmt=_MARKS[k % len(_MARKS)],
+            axis.errorbar(place + shift, mean, [[mean - low], [high - mean]], fmt=MARKS[k % len(MARKS)],
                           color=style_of(name)["color"], markersize=5, capsize=2, label=name if place == 0 else None
                           )  # fmt: skip
     axis.set_xticks(range(len(options)), [o.replace(" after ", "\nafter ") for o in options], fontsize=8)
     axis.set_xlim(-0.5, len(options) - 0.5)
     axis.set(ylabel="final score")
-    return _finish(axis)
+    return finish(axis)
 
 
 def values_by_gamma(result: dict[str, Any], measure: str, label: str, axis: Axes) -> Axes:
@@ -134,5 +123,6 @@ def values_by_gamma(result: dict[str, Any], measure: str, label: str, axis: Axes
                 axis.fill_between(gammas, *ends.T, color=TARGET_COLOURS[target], alpha=0.15, linewidth=0)
     axis.set(xlabel="gamma", ylabel=label)
     axis.set_ylim(bottom=0)
-    _note(f"{len(result['seeds'])} seeds (--full: 20)", axis)
-    return _finish(axis)
+    count = len(result["seeds"])
+    _note(f"{count} seed{'s' * (count != 1)} (--full: 20)", axis)
+    return finish(axis)

@@ -14,20 +14,18 @@ import numpy as np
 from multiadvisor.analysis.theory import attractors, board_solution
 from multiadvisor.analysis.theory.solver import best_actions
 from multiadvisor.core.intervals import Estimate, interval
-from multiadvisor.core.optional_dependencies import lacking
+from multiadvisor.core.optional_dependencies import needed
 from multiadvisor.envs.worlds.board import DIRECTIONS
 from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.errors import BadInput
 from multiadvisor.storage.files import check_writable, write_atomically
 
-try:
+with needed("plots"):
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
     from matplotlib import patches
-except ImportError as error:
-    raise lacking("plots", error) from None
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,16 +46,17 @@ _STYLES = ("-", "--", "-.", ":")
 # ---- curves and intervals --------------------------------------------------------------------------------------------
 def band(across: np.ndarray, runs: np.ndarray, axis: Axes, alpha: float = 0.15, **style: Any) -> None:
     """The mean of runs [seeds, points] with its 95% bootstrap band."""
-    spread = np.array([interval(column, resamples=500) for column in runs.T])  # [points, 2]
     (line,) = axis.plot(across, runs.mean(axis=0), **style)
-    axis.fill_between(across, *spread.T, color=line.get_color(), alpha=alpha, linewidth=0)
+    axis.fill_between(across, *interval(runs.T, resamples=500), color=line.get_color(), alpha=alpha, linewidth=0)
 
 
-def bands(curves: dict[str, np.ndarray], across: np.ndarray, words: tuple[str, str], axis: Axes) -> Axes:
+def bands(
+    curves: dict[str, np.ndarray], across: np.ndarray, words: tuple[str, str], axis: Axes, xscale: str = "linear"
+) -> Axes:
     """The mean over seeds of each curve [seeds, points] with its 95% band; `words` name the axes."""
     for name, runs in curves.items():
         band(across, runs, axis, label=name)
-    axis.set(xlabel=words[0], ylabel=words[1])
+    axis.set(xlabel=words[0], ylabel=words[1], xscale=xscale)
     axis.grid(alpha=0.25)
     axis.legend()
     return axis

@@ -18,18 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.core.optional_dependencies import lacking
+from multiadvisor.analysis.episodes import Episodes
+from multiadvisor.core.optional_dependencies import needed
 from multiadvisor.envs.render import picture
 from multiadvisor.errors import BadInput, short
 from multiadvisor.runs.pictures import SIGNATURE, pixels
-from multiadvisor.runs.trace import Trace
 from multiadvisor.storage.files import write_atomically
 from multiadvisor.task import Task
 
-try:
+with needed("video"):
     from PIL import Image, ImageDraw, ImageFont
-except ImportError as error:
-    raise lacking("video", error) from None
 
 SPEED = 8  # steps a second
 HOLD = 12  # frames that the last picture stays
@@ -120,7 +118,9 @@ def _even(size: int) -> int:
 def _alike(pictures: Iterable[np.ndarray]) -> list[np.ndarray]:
     """The pictures in one size, that of the largest: paper to the right and below; a video has no other frames."""
     found = list(pictures)
-    height, width = (max((one.shape[side] for one in found), default=0) for side in (0, 1))
+    if not found:
+        raise BadInput("a video needs at least one picture")
+    height, width = (max(one.shape[side] for one in found) for side in (0, 1))
     for k, one in enumerate(found):
         if one.shape[:2] != (height, width):
             found[k] = np.full((height, width, 3), PAPER, np.uint8)
@@ -131,8 +131,6 @@ def _alike(pictures: Iterable[np.ndarray]) -> list[np.ndarray]:
 def gif(pictures: Iterable[np.ndarray], speed: int = SPEED) -> bytes:
     """An animated GIF, which plays anywhere, for ever."""
     images = [Image.fromarray(one) for one in _alike(pictures)]
-    if not images:
-        raise BadInput("a GIF needs at least one picture")
     apart = math.ceil(math.sqrt(len(images) / 8))  # of all pictures as many pixels as eight of them have
     parts = [np.asarray(one)[::apart, ::apart].reshape(-1, 3) for one in images]
     marks = [np.full((16 * images[0].width, 3), colour, np.uint8) for colour in (FOR, AGAINST)]  # seldom, always told
@@ -150,13 +148,9 @@ def gif(pictures: Iterable[np.ndarray], speed: int = SPEED) -> bytes:
 
 def mp4(pictures: Iterable[np.ndarray], speed: int = SPEED) -> bytes:
     """An MP4 (H.264) by the ffmpeg that comes with imageio-ffmpeg: one thread and no dates, so that it repeats."""
-    try:
+    with needed("video"):
         import imageio_ffmpeg
-    except ImportError as error:
-        raise lacking("video", error) from None
     images = [np.ascontiguousarray(one) for one in _alike(pictures)]
-    if not images:
-        raise BadInput("a video needs at least one picture")
     images += [images[-1]] * HOLD
     height, width, _ = images[0].shape
     raw = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(speed), "-i", "-"]
@@ -195,21 +189,21 @@ _TERMS = 6  # lines of the caption
 
 
 def trace_frames(
-    trace: Trace, episode: int, steps: Sequence[int] | None = None, title: str = ""
+    trace: Episodes, episode: int, steps: Sequence[int] | None = None, title: str = ""
 ) -> Iterator[np.ndarray]:
     """The pictures of one episode, each above what its terms have paid so far; of all steps, or of these."""
     if trace.pictures is None:
         raise BadInput("the trace has no pictures: record it with them")
-    span, returns, rewards = trace.span(episode), trace.returns(episode), trace.rewards(episode)
-    length, weights = span.stop - span.start, trace.weights
-    names, groups = list(trace.names), [one.get("group") or one["name"] for one in trace.header["advisors"]]
+    span, returns, rewards = trace.span(episode), trace.returns(episode), trace.reward[trace.span(episode)]
+    length, advisors = span.stop - span.start, trace.header["advisors"]
+    names, groups = ([one.get(what) or one["name"] for one in advisors] for what in ("name", "group"))
     shown = names if len(names) <= _TERMS else groups
     terms = list(dict.fromkeys(shown))[:_TERMS]
     members = [[j for j, name in enumerate(shown) if name == term] for term in terms]
     most = max(float(np.abs(returns[:, part].sum(axis=1)).max()) for part in members) or 1.0
     for step in range(length + 1) if steps is None else steps:
         action = trace.action_text(span.start + step) if step < length else "the end"
-        score = float(returns[step] @ weights if trace.gain is None else trace.gain[span][:step].sum())
+        score = float(trace.gain[span][:step].sum())
         head = f"{title}step {step}: {short(action, 48)}   score {score:g}"
         lines = []
         for term, part in zip(terms, members, strict=True):
@@ -252,12 +246,12 @@ def _captioned(image: Any, head: str, lines: Sequence[tuple[str, float, float]],
     return np.asarray(canvas)
 
 
-def save_video(pictures: Iterable[np.ndarray], path: Path) -> None:
-    """As a GIF or an MP4, by the name's ending."""
+def save_video(pictures: Iterable[np.ndarray], path: Path, speed: int = SPEED) -> None:
+    """As a GIF or an MP4, by the name's ending; `speed`: so many a second."""
     coder = {".gif": gif, ".mp4": mp4}.get(path.suffix.lower())
     if coder is None:
         raise BadInput(f"{str(path)!r} is not the name of a video: end it in .mp4 or .gif")
-    write_atomically(path, coder(pictures))
+    write_atomically(path, coder(pictures, speed))
 
 
 def save_episode(task: Task, trace: dict[str, Any], title: str, base: Path) -> list[np.ndarray]:

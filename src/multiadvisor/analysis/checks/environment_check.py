@@ -13,8 +13,6 @@ import numpy as np
 
 from multiadvisor.analysis.checks.task_check import (
     NOTHING,
-    Broken,
-    Findings,
     Subject,
     as_flag,
     as_number,
@@ -26,8 +24,8 @@ from multiadvisor.analysis.checks.task_check import (
 from multiadvisor.core import rng
 from multiadvisor.envs.info_terms import reward_function
 from multiadvisor.envs.local_states import View, encode_state
-from multiadvisor.envs.stepping import copied
-from multiadvisor.errors import told
+from multiadvisor.envs.step import copied, form_of
+from multiadvisor.errors import in_one_line
 from multiadvisor.task import REMAINDER, Task, Transition
 
 _TOLERANCE = 1e-6  # of the weighted sum of rewards, relative to the largest number in it
@@ -69,8 +67,8 @@ class EnvironmentSubject(Subject):
 
     unseeded_resets = True
 
-    def __init__(self, task: Task, findings: Findings, seed: int) -> None:
-        super().__init__(task, findings, seed)
+    def __init__(self, task: Task, seed: int) -> None:
+        super().__init__(task, seed)
         assert task.adapter is not None
         self.adapter, self.env = task.adapter, task.adapter.env
         self.adapter.lock.user = self  # so that an agent in the middle of an episode finds back to it
@@ -103,10 +101,10 @@ class EnvironmentSubject(Subject):
     # ---- playing -----------------------------------------------------------------------------------------------------
     def _demand(self, name: str, call: Callable[[], Any], parts: int, wanted: str) -> Any:
         """What reset or step returns, which must be this many parts, the last of them a dictionary."""
-        result = attempt(call, lambda error: self.broken(f"{name}-raises", told(error), "correct the environment"))
+        mend = "correct the environment"
+        result = attempt(call, lambda error: self.broken(f"{name}-raises", in_one_line(error), mend))
         if not (isinstance(result, tuple) and len(result) == parts and isinstance(result[-1], dict)):
-            self.findings.add(f"{name}-protocol", f"{name} gave {_form(result)}: return {wanted}")
-            raise Broken
+            self.broken(f"{name}-protocol", f"{name} gave {form_of(result)}", f"return {wanted}")
         return result
 
     def deal(self, episode: int, *, seeded: bool = True) -> Any:
@@ -125,41 +123,37 @@ class EnvironmentSubject(Subject):
         """One step, and what every advisor makes of it."""
         self.steps += 1
         played = self.adapter.played(action)
+        wanted = "(observation, reward, terminated, truncated, a dict of info)"
         observation, reward, terminated, truncated, info = self._demand(
-            "step",
-            lambda: self.env.step(copied(played)),
-            5,
-            "(observation, reward, terminated, truncated, a dict of info)",
+            "step", lambda: self.env.step(copied(played)), 5, wanted
         )
-        over = self._flag("terminated", terminated) | self._flag("truncated", truncated)
+        over = self._truth("flag-not-boolean", "terminated is", terminated)
+        over |= self._truth("flag-not-boolean", "truncated is", truncated)
         if self.checking:
             if snapshot(self._observation) != self._print:
                 what = f"the observation before step {self.steps} of episode {self.episode} has changed with the step"
-                self.findings.add("reused-observation", f"{what}: return a new array, or a copy, each time")
+                self.note("reused-observation", f"{what}: return a new array, or a copy, each time")
             before = self._kept
             self._arrive(observation)
             transition = Transition(before, played, copied(reward), self._kept, terminated, truncated, info)
             self._judge(transition)
         return over, snapshot((observation, reward, terminated, truncated))
 
-    def _flag(self, name: str, value: Any) -> bool:
+    def _truth(self, defect: str, what: str, value: Any, advisor: str | None = None) -> bool:
         if as_flag(value) is None:
-            self.blame("flag-not-boolean", f"{name} is {shown(value)}", "return True or False")
-        return attempt(lambda: bool(value), lambda _: None) is True
+            self.blame(defect, f"{what} {shown(value)}", "return True or False", advisor)
+        return attempt(lambda: bool(value)) is True
 
     def _arrive(self, observation: Any) -> None:
         self._observation, self._kept, self._print = observation, copied(observation), snapshot(observation)
         if self.checking and not self._inside(observation):
-            self.findings.add(
-                "observation-outside-space",
-                f"the observation {self.where()} is {shown(observation)}, which {self.env.observation_space!r:.120} "
-                "does not contain: correct the space or the observation, its type included",
-            )
+            what = f"{self.env.observation_space!r:.120} does not contain the observation {shown(observation)}"
+            self.blame("observation-outside-space", what, "correct the space or the observation, its type included")
 
     def _inside(self, observation: Any) -> bool:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a space may warn about what it casts; the answer is all that counts here
-            return attempt(lambda: self.env.observation_space.contains(observation), lambda _: None) is True
+            return attempt(lambda: self.env.observation_space.contains(observation)) is True
 
     # ---- asking the advisors -----------------------------------------------------------------------------------------
     def _ask(self, questions: list[_Question], argument: Any) -> dict[_Question, Any]:
@@ -168,18 +162,15 @@ class EnvironmentSubject(Subject):
         for question, answer in first.items():
             again = second[question]
             if answer is not NOTHING and again is not NOTHING and not self._alike(question, answer, again):
-                what = (
-                    f"asked twice for {question.kind.what} {self.where()}, it said {shown(answer)} and {shown(again)}"
-                )
-                mend = "make it a function of its argument alone"
-                self.findings.add(question.kind.changes, f"{what}: {mend}", question.advisor)
+                what = f"asked twice for {question.kind.what}, it said {shown(answer)} and {shown(again)}"
+                self.blame(question.kind.changes, what, "make it a function of its argument alone", question.advisor)
         return first
 
     def _alike(self, question: _Question, answer: Any, again: Any) -> bool:
         counted = question.kind is _STATE and self.adapter.views[question.index].states is None
         if counted and isinstance(answer, Hashable) and isinstance(again, Hashable):
             # counted in a dictionary, so that its notion of being the same decides
-            return attempt(lambda: again in {answer}, lambda _: None) is not False
+            return attempt(lambda: again in {answer}) is not False
         return bool(snapshot(answer) == snapshot(again))
 
     def _answers(self, questions: list[_Question], argument: Any) -> dict[_Question, Any]:
@@ -198,53 +189,40 @@ class EnvironmentSubject(Subject):
 
     def _answer(self, question: _Question, argument: Any) -> Any:
         def failed(error: Exception) -> None:
-            what = f"the function for {question.kind.what} raised {told(error)}"
+            what = f"the function for {question.kind.what} raised {in_one_line(error)}"
             self.blame(question.kind.raises, what, "correct it", question.advisor)
 
         return attempt(lambda: question.function(argument), failed)
 
-    def _truth(self, defect: str, question: _Question, answer: Any, otherwise: bool) -> bool:
-        if answer is NOTHING:
-            return otherwise
-        if as_flag(answer) is None:
-            message = f"asked {question.kind.what} {self.where()}, it said {shown(answer)}: return True or False"
-            self.findings.add(defect, message, question.advisor)
-        return attempt(lambda: bool(answer), lambda _: None) is True
+    def _says(self, question: _Question, answer: Any, defect: str) -> bool:
+        return self._truth(defect, f"asked {question.kind.what}, it said", answer, question.advisor)
 
     # ---- judging what they say ---------------------------------------------------------------------------------------
     def _look(self) -> set[int]:
         """Who is active in the state arrived in; local states are judged on the way."""
         active = set(range(self.task.n))
         for question, answer in self._ask(self._looking, self._kept).items():
-            if question.kind is _ACTIVE:
-                if not self._truth("activity-not-boolean", question, answer, True):
-                    active.discard(question.index)
-            elif answer is not NOTHING:
+            if answer is not NOTHING and question.kind is _STATE:
                 self._judge_state(self.adapter.views[question.index], answer)
+            elif answer is not NOTHING and not self._says(question, answer, "activity-not-boolean"):
+                active.discard(question.index)
         self.present(active)
         return active
 
     def _judge_state(self, view: View, state: Any) -> None:
-        said = f"the local state {self.where()} is {shown(state)}"
+        what, defect = f"the local state is {shown(state)}, a {type(state).__name__},", ""
         if view.states is None:
-            self._judge_counted(view, state, said)
-            return
-        number = attempt(lambda: index(state), lambda _: None)
-        if number is NOTHING:
-            self.findings.add("local-state-not-whole", f"{said}: return an integer", view.owner)
+            mend = "return a number, a string or a tuple of them"
+            if attempt(lambda: hash(state)) is NOTHING:
+                defect = "local-state-not-hashable"
+            elif attempt(lambda: encode_state(state)) is NOTHING:
+                defect = "local-state-not-saveable"
+        elif (number := attempt(lambda: index(state))) is NOTHING:
+            defect, mend = "local-state-not-whole", "return an integer"
         elif not 0 <= number < view.states:
-            self.findings.add(
-                "local-state-out-of-range",
-                f"{said}, but there are {view.states} (0 to {view.states - 1}): correct its function or `states`",
-                view.owner,
-            )
-
-    def _judge_counted(self, view: View, state: Any, said: str) -> None:
-        mend = "return a number, a string or a tuple of them"
-        if attempt(lambda: hash(state), lambda _: None) is NOTHING:
-            self.findings.add("local-state-not-hashable", f"{said}: {mend}", view.owner)
-        elif attempt(lambda: encode_state(state), lambda _: None) is NOTHING:
-            self.findings.add("local-state-not-saveable", f"{said}, a {type(state).__name__}: {mend}", view.owner)
+            defect, mend = "local-state-out-of-range", f"return 0 to {view.states - 1}, or correct `states`"
+        if defect:
+            self.blame(defect, what, mend, view.owner)
 
     def _judge(self, transition: Transition) -> None:
         answers = self._ask(self._judging, transition)
@@ -257,7 +235,7 @@ class EnvironmentSubject(Subject):
             there = [reward if j in before else 0.0 for j, reward in enumerate(rewards)]
             self.terms.compare(there, scalar(transition.info.get("original_reward")))
         for question, answer in answers.items():
-            if question.kind is _ENDED and self._truth("end-not-boolean", question, answer, False):
+            if question.kind is _ENDED and answer is not NOTHING and self._says(question, answer, "end-not-boolean"):
                 self._judge_end(question, before, after, as_flag(transition.terminated) is True)
         self._ended -= after - before
         self._active = after
@@ -267,11 +245,8 @@ class EnvironmentSubject(Subject):
             return
         self._ended.add(question.index)
         if question.index in after:
-            self.findings.add(
-                "ended-advisor-stays-active",
-                f"its part ended {self.where()}, but it is active in the state arrived in: let `active` be false there",
-                question.advisor,
-            )
+            what = "it is active in the state in which its part has just ended,"
+            self.blame("ended-advisor-stays-active", what, "let `active` be false there", question.advisor)
 
     def _judge_payments(self, rewards: list[float | None], before: set[int]) -> None:
         for j, reward in enumerate(rewards):
@@ -279,8 +254,8 @@ class EnvironmentSubject(Subject):
                 defect, when = "inactive-advisor-paid", "where it is inactive"
                 if j in self._ended:
                     defect, when = "ended-advisor-paid", "after its own part has ended"
-                message = f"it gets {reward:g} {self.where()}, {when}: pay nothing there, or let it be active"
-                self.findings.add(defect, message, self.task.names[j])
+                mend = "pay nothing there, or let it be active"
+                self.blame(defect, f"it gets {reward:g} {when},", mend, self.task.names[j])
 
     def _rewards(self, paid: Any, answers: dict[_Question, Any]) -> list[float | None]:
         """r_j [n], None where it is not a finite number; the environment's own reward and their sum are judged too."""
@@ -308,24 +283,21 @@ class EnvironmentSubject(Subject):
             return None
         number = as_number(value)
         if number is None:
-            message = f"{whose} {self.where()} is {shown(value)}: return a single number"
-            self.findings.add("reward-not-a-number", message, advisor)
+            self.blame("reward-not-a-number", f"{whose} is {shown(value)}", "return a single number", advisor)
             return None
         return number if self.judge_number(number, advisor, whose) else None
 
     def _own_rewards(self, paid: Any) -> list[float] | None:
         """The environment's reward as numbers, or None where it cannot be read."""
         components = self.adapter.components
-        shape = attempt(lambda: np.shape(paid), lambda _: None)
+        shape = attempt(lambda: np.shape(paid))
         if not components and shape in ((), NOTHING):
             number = self._reward(paid, None, "the environment's reward")
             return None if number is None else [number]
         if shape != (components,):
-            self.findings.add(
-                "vector-reward-shape",
-                f"the environment pays {shown(paid)} {self.where()}, but its reward space says "
-                + (f"a vector of {components}" if components else "nothing of a vector: declare reward_space"),
-            )
+            space = f"a vector of {components}" if components else "nothing of a vector"
+            what = f"the environment pays {shown(paid)}, and its reward space says {space},"
+            self.blame("vector-reward-shape", what, "correct the reward, or reward_space")
             return None
         numbers = [as_number(part) for part in paid]
         if None in numbers:
@@ -339,15 +311,5 @@ class EnvironmentSubject(Subject):
         parts = [self.task.advisors[j].weight * (rewards[j] or 0.0) for j in self._active]
         total = sum(parts)
         if abs(total - paid) > _TOLERANCE * max(1.0, abs(paid), *map(abs, parts)):
-            self.findings.add(
-                "rewards-do-not-sum",
-                f"the active advisors' weighted rewards add up to {total:g} {self.where()}, but the environment pays "
-                f"{paid:g}: correct the rewards or weights, or add an advisor for the rest",
-            )
-
-
-def _form(result: Any) -> str:
-    """What was returned, by its types."""
-    if isinstance(result, tuple):
-        return f"({', '.join(type(part).__name__ for part in result)})"
-    return type(result).__name__
+            what = f"the active advisors' weighted rewards add up to {total:g}, but the environment pays {paid:g},"
+            self.blame("rewards-do-not-sum", what, "correct the rewards or weights, or add an advisor for the rest")

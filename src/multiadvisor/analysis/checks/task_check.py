@@ -18,16 +18,25 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from multiadvisor.analysis.checks.term_check import Terms
+from multiadvisor.analysis.checks.term_check import TermTotals
 from multiadvisor.analysis.episodes import play
 from multiadvisor.analysis.stuck import find_stuck
+from multiadvisor.analysis.theory.attractors import stuck_states
+from multiadvisor.analysis.theory.bounds import among
+from multiadvisor.analysis.theory.enumeration import enumerate_task
+from multiadvisor.analysis.theory.environment_model import has_table
+from multiadvisor.analysis.theory.solver import solve
 from multiadvisor.core import rng
 from multiadvisor.core.aggregations import LEARNED
 from multiadvisor.core.aggregator import aggregator_of, doubtful
+from multiadvisor.envs.registry import make
 from multiadvisor.errors import BadInput
+from multiadvisor.settings import whole_number
 from multiadvisor.task import Task
 
 if TYPE_CHECKING:
+    import gymnasium
+
     from multiadvisor.agent import MultiAdvisor
 
 DEFECTS: dict[str, str] = {
@@ -65,6 +74,7 @@ DEFECTS: dict[str, str] = {
     "local-state-not-whole": "a local state is not an integer, though their number is declared",
     "local-state-not-hashable": "a local state cannot be counted, because it is not hashable",
     "local-state-not-repeatable": "the same state gives another local state when asked again",
+    "local-states-differ": "local_state and local_states of a compiled world give different local states",
     "local-state-not-saveable": "a local state is of a type that no checkpoint can keep",
     # who has a say
     "never-active": "an advisor was not active in any state that was met",
@@ -91,6 +101,7 @@ DEFECTS: dict[str, str] = {
     "stuck": "episodes of the trained agent go on and on in the same few places and earn nothing",
 }
 
+_GAMMA = 0.9  # at which it is asked whether egocentric advisors get stuck
 _DEALS = 64  # further episodes that are dealt where some advisor was not yet active
 _PATIENCE = 20  # times `steps`: how long the end of an episode is awaited
 
@@ -118,7 +129,7 @@ class Report:
     episodes: int
     steps: int
     remarks: tuple[Finding, ...] = ()
-    """What is no defect but worth knowing, by the names in `checks.terms.REMARKS`."""
+    """What is no defect but worth knowing, by the names in `term_check.REMARKS`."""
 
     @property
     def ok(self) -> bool:
@@ -132,8 +143,7 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        lists = {name: [dataclasses.asdict(one) for one in getattr(self, name)] for name in ("findings", "remarks")}
-        return {"ok": self.ok, **dataclasses.asdict(self), **lists}
+        return {"ok": self.ok, **dataclasses.asdict(self)}
 
     def __str__(self) -> str:
         played = f"task {self.task!r} ({self.steps} steps in {self.episodes} episodes)"
@@ -146,24 +156,8 @@ class Broken(Exception):
     """The task cannot be played any further; the reason is among the findings."""
 
 
-class Findings:
-    """Collects defects, each once for each advisor."""
-
-    def __init__(self) -> None:
-        self._met: dict[tuple[str, str | None], Finding] = {}
-
-    def add(self, defect: str, message: str, advisor: str | None = None) -> None:
-        """Note a defect, unless it was met before."""
-        assert defect in DEFECTS, defect
-        self._met.setdefault((defect, advisor), Finding(defect, advisor, message))
-
-    def all(self) -> tuple[Finding, ...]:
-        """In the order they were met."""
-        return tuple(self._met.values())
-
-
 class Subject(abc.ABC):
-    """A task under check, played step by step; what is amiss goes to `findings`."""
+    """A task under check, played step by step; each defect is noted once for each advisor, where it is met first."""
 
     checking = True
     """Off while an episode is merely played again."""
@@ -172,10 +166,11 @@ class Subject(abc.ABC):
     unseeded_resets = False
     """Whether episodes may also be dealt without a seed of their own, from what the last seed left."""
 
-    def __init__(self, task: Task, findings: Findings, seed: int) -> None:
-        self.task, self.findings, self.seed = task, findings, seed
+    def __init__(self, task: Task, seed: int) -> None:
+        self.task, self.seed = task, seed
+        self.found: dict[tuple[str, str | None], Finding] = {}
         self.aggregator = aggregator_of(task, "sum")
-        self.terms = Terms(task)
+        self.terms = TermTotals(task)
         self.episode = self.steps = 0
         self.first_active: dict[int, int] = {}  # the episode in which an advisor was first seen active
 
@@ -199,9 +194,14 @@ class Subject(abc.ABC):
     def leave(self) -> None:
         """Put the task back into a state in which it can be used."""
 
+    def note(self, defect: str, message: str, advisor: str | None = None) -> None:
+        """Note a defect, unless it was met before."""
+        assert defect in DEFECTS, defect
+        self.found.setdefault((defect, advisor), Finding(defect, advisor, message))
+
     def blame(self, defect: str, what: str, mend: str, advisor: str | None = None) -> None:
         """Note a defect: what happened, here and now, and how to mend it."""
-        self.findings.add(defect, f"{what} {self.where()}: {mend}", advisor)
+        self.note(defect, f"{what} {self.where()}: {mend}", advisor)
 
     def broken(self, defect: str, what: str, mend: str) -> NoReturn:
         """Note a defect after which the task cannot be played any further."""
@@ -243,10 +243,12 @@ class _Record:
 
 
 def check_task(
-    task: Task, *, episodes: int = 8, steps: int = 2000, seed: int = 0, aggregation: str = "sum",
+    task: Task | gymnasium.Env | str, *, episodes: int = 8, steps: int = 2000, seed: int = 0, aggregation: str = "sum",
     agent: MultiAdvisor | None = None,
 ) -> Report:  # fmt: skip
-    """Play a task with random actions and name what would spoil learning on it; `DEFECTS` lists the names.
+    """Play a task, or an environment or its id, with random actions and name what would spoil learning on it.
+
+    `DEFECTS` lists the names.
 
     `aggregation` is the one to learn with: some do not suit every reward. A trained `agent` plays as well, and the
     report says where it is stuck.
@@ -259,11 +261,10 @@ def check_task(
     >>> mad.check_task(mad.make("two-goal"), steps=200).ok
     True
     """
-    if episodes < 1 or steps < 1:
-        raise BadInput(f"cannot check a task in {episodes} episodes and {steps} steps: give at least one of each")
-    findings, records = Findings(), list[_Record]()
-    aggregator = aggregator_of(task, aggregation, LEARNED)
-    subject = _subject(task, findings, seed)
+    episodes, steps = whole_number("episodes", episodes, 1), whole_number("steps", steps, 1)
+    task = make(task)
+    aggregator, records = aggregator_of(task, aggregation, LEARNED), list[_Record]()
+    subject = _subject(task, seed)
     subject.aggregator = aggregator
     with contextlib.suppress(Broken):
         _play_episodes(subject, records, episodes, steps)
@@ -274,35 +275,47 @@ def check_task(
         _seek_absent(subject, len(records))
     subject.leave()
     if agent is not None:
-        _watch(agent, episodes, seed, findings, subject.terms)
-    remarks = tuple(Finding(name, whose, message) for name, whose, message in subject.terms.remarks())
+        _watch(agent, episodes, subject)
+    remarks = tuple(Finding(name, whose, message) for name, whose, message in subject.terms.remarks()) + _outlook(task)
     played = sum(len(record.actions) for record in records)
-    return Report(task.name, findings.all(), len(records), played, remarks)
+    return Report(task.name, tuple(subject.found.values()), len(records), played, remarks)
 
 
-def _watch(agent: MultiAdvisor, episodes: int, seed: int, findings: Findings, terms: Terms) -> None:
+def _watch(agent: MultiAdvisor, episodes: int, subject: Subject) -> None:
     """Let a trained agent play: where is it stuck, and who is paid at last?"""
-    seen = play(agent, episodes, seed)
-    if seen.paid.shape[1] == terms.task.n:
-        terms.paid |= (np.nan_to_num(seen.paid) != 0).any(axis=0)
-    stuck = find_stuck(seen)
-    if stuck:
-        findings.add(
-            "stuck",
-            f"in {len(stuck)} of {episodes} episodes of the agent, the first is episode {stuck[0].episode}: {stuck[0]}",
-        )
+    seen = play(agent, episodes, subject.seed)
+    subject.terms.paid |= (seen.reward != 0).any(axis=0)
+    if stuck := find_stuck(seen):
+        first = f"the first is episode {stuck[0].episode}: {stuck[0]}"
+        subject.note("stuck", f"in {len(stuck)} of {episodes} episodes of the agent, {first}")
 
 
-def _subject(task: Task, findings: Findings, seed: int) -> Subject:
+def _outlook(task: Task) -> tuple[Finding, ...]:
+    """Where several egocentric advisors would be stuck, of an environment that lists its transitions."""
+    if task.n < 2 or not has_table(task):
+        return ()
+    try:
+        mdp = enumerate_task(task, sample=0)
+        held = mdp.labelled(stuck_states(solve(mdp, "egocentric", _GAMMA)))
+    except BadInput:  # what is amiss is among the findings
+        return ()
+    if not held:
+        return ()
+    where = f"greedy play never earns from {among(held)} (by {mdp.known})"
+    what = f"with egocentric planning at gamma = {_GAMMA:g} {where}"
+    return (Finding("may-get-stuck", None, f"{what}: multiadvisor solve says from which gamma on, and what to do"),)
+
+
+def _subject(task: Task, seed: int) -> Subject:
     if task.own_score:
         raise BadInput(f"task {task.name!r} has a bank of general value functions, which this check does not know yet")
     if task.adapter is not None:
         from multiadvisor.analysis.checks.environment_check import EnvironmentSubject
 
-        return EnvironmentSubject(task, findings, seed)
+        return EnvironmentSubject(task, seed)
     from multiadvisor.analysis.checks.world_check import WorldSubject
 
-    return WorldSubject(task, findings, seed)
+    return WorldSubject(task, seed)
 
 
 # ---- the plan of a check ---------------------------------------------------------------------------------------------
@@ -361,24 +374,16 @@ def _repeat_episodes(subject: Subject, records: list[_Record]) -> bool:
         step, episode = _difference(twice, thrice), f"episode {record.episode}"
         random = random or step is not None
         if step == 0:
-            message = (
-                f"{episode} began twice with the same seed and its first states differ: draw them from the generator "
-                "that the seed sets"
-            )
-            subject.findings.add("reset-not-seeded", message)
+            what = f"{episode} began twice with the same seed and its first states differ"
+            subject.note("reset-not-seeded", f"{what}: draw them from the generator that the seed sets")
         elif step is not None:
-            message = (
-                f"{episode} was played twice with the same seed and actions and differs in step {step}: draw all "
-                "chance from what the seed sets (env.np_random, or the key of a compiled world)"
-            )
-            subject.findings.add("unseeded-randomness", message)
+            what = f"{episode} was played twice with the same seed and actions and differs in step {step}"
+            mend = "draw all chance from what the seed sets (env.np_random, or the key of a compiled world)"
+            subject.note("unseeded-randomness", f"{what}: {mend}")
         elif not leak and not record.trace == once == twice:
-            leak = (
-                f"{episode} with the same seed and actions went another way after another episode: let reset set "
-                "everything again"
-            )
+            leak = f"{episode} with the same seed and actions went another way after another episode"
     if leak and not random:
-        subject.findings.add("leaks-between-episodes", leak)
+        subject.note("leaks-between-episodes", f"{leak}: let reset set everything again")
     return not (leak or random)
 
 
@@ -388,12 +393,9 @@ def _repeat_pairs(subject: Subject, records: list[_Record]) -> None:
     for record in records:
         once, twice = (_again(subject, record) + _again(subject, record, seeded=False) for _ in range(2))
         if once != twice:
-            message = (
-                f"after episode {record.episode} was played twice with the same seed and actions, reset() without a "
-                "seed led to two different episodes: make a new generator only where a seed is given, as "
-                "gymnasium.Env.reset does with self.np_random"
-            )
-            subject.findings.add("reset-forgets-seed", message)
+            what = f"reset() without a seed led to two different episodes after episode {record.episode}, played twice"
+            mend = "make a new generator only where a seed is given, as gymnasium.Env.reset does with self.np_random"
+            subject.note("reset-forgets-seed", f"{what}: {mend}")
 
 
 def _again(subject: Subject, record: _Record, *, seeded: bool = True) -> list[Any]:
@@ -409,11 +411,9 @@ def _seek_end(subject: Subject, records: list[_Record], steps: int) -> None:
     last = _Record(len(records))
     _play(subject, last, _wander(subject, last.episode), _PATIENCE * steps, keep=False)
     if not last.over:
-        subject.findings.add(
-            "never-ends",
-            f"no episode ended or was cut off, one of them in {_PATIENCE * steps} steps: terminate somewhere, or set a "
-            "limit (gymnasium.wrappers.TimeLimit, or `limit` of a compiled task)",
-        )
+        what = f"no episode ended or was cut off, one of them in {_PATIENCE * steps} steps"
+        mend = "terminate somewhere, or set a limit (gymnasium.wrappers.TimeLimit, or `limit` of a compiled task)"
+        subject.note("never-ends", f"{what}: {mend}")
 
 
 def _seek_absent(subject: Subject, dealt: int) -> None:
@@ -426,11 +426,9 @@ def _seek_absent(subject: Subject, dealt: int) -> None:
         subject.deal(episode)
     if all(2 * first < dealt + _DEALS for first in subject.first_active.values()):
         for j in sorted(set(range(n)) - set(subject.first_active)):
-            message = (
-                f"it had no say in any state of {dealt + _DEALS} episodes: correct when it is active, or check with "
-                "more steps"
-            )
-            subject.findings.add("never-active", message, subject.task.names[j])
+            what = f"it had no say in any state of {dealt + _DEALS} episodes"
+            mend = "correct when it is active, or check with more steps"
+            subject.note("never-active", f"{what}: {mend}", subject.task.names[j])
 
 
 # ---- looking at values of any kind -----------------------------------------------------------------------------------
@@ -476,9 +474,7 @@ def _print_of_object(value: Any, depth: int) -> Any:
 
 def scalar(value: Any) -> Any:
     """What an array without axes holds; other values as they are."""
-    return (
-        value.item() if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim) else value
-    )
+    return value.item() if isinstance(value, np.generic | np.ndarray) and not value.ndim else value
 
 
 def as_number(value: Any) -> float | None:
@@ -504,7 +500,7 @@ def shown(value: Any) -> str:
         return f"a {type(value).__name__}"
 
 
-def attempt(call: Callable[[], Any], failed: Callable[[Exception], None]) -> Any:
+def attempt(call: Callable[[], Any], failed: Callable[[Exception], None] = lambda error: None) -> Any:
     """What a call gives, or NOTHING where it raised."""
     try:
         return call()

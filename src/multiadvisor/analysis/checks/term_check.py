@@ -18,6 +18,7 @@ REMARKS: dict[str, str] = {
     "dominates-by-scale": "one term is nearly all of what is paid, times the weights",
     "original-reward-differs": "the weighted terms do not add up to what info says that the reward was",
     "healthy-in-every-component": "the reward for being healthy is in every component, and counts several times",
+    "may-get-stuck": "egocentric advisors would be stuck in some states, by the environment's own table of transitions",
 }
 _STEPS = 500  # so many at least before a term is said never to pay
 _SHARE = 0.95  # of all that is paid
@@ -42,7 +43,7 @@ def _fitted(terms: np.ndarray, original: np.ndarray, weights: np.ndarray, scale:
     return found, float((off <= scale).mean())
 
 
-class Terms:
+class TermTotals:
     """Adds up what everybody is paid."""
 
     def __init__(self, task: Task) -> None:
@@ -79,21 +80,16 @@ class Terms:
             steps = int(self.steps[members].max())
             meant = all(self.task.advisors[j].reward is nothing for j in members)
             if steps >= _STEPS and not self.paid[members].any() and not meant:
-                message = (
-                    f"it was paid nothing in {steps} steps of random actions: correct its reward, or see with a "
-                    "trained agent (--run) whether it is just rare"
-                )
-                yield "never-paid", name, message
+                mend = "correct its reward, or see with a trained agent (--run) whether it is just rare"
+                yield "never-paid", name, f"it was paid nothing in {steps} steps of random actions: {mend}"
 
     def _dominant(self) -> Iterable[tuple[str, str | None, str]]:
         size = np.bincount(self.unit, self.sizes, len(self.units))
         largest, total = int(size.argmax()), float(size.sum())
         if (size > 0).sum() > 1 and size[largest] > _SHARE * total:
             rest = ", ".join(name for k, name in enumerate(self.units) if k != largest)
-            message = (
-                f"it is {size[largest] / total:.1%} of all that was paid, times the weights, and {rest} is hardly "
-                "noticed next to it: is that intended? weights scale terms"
-            )
+            what = f"it is {size[largest] / total:.1%} of all that was paid, times the weights"
+            message = f"{what}, and {rest} is hardly noticed next to it: is that intended? weights scale terms"
             yield "dominates-by-scale", self.units[largest], message
 
     def _original(self) -> Iterable[tuple[str, str | None, str]]:
@@ -122,8 +118,5 @@ class Terms:
         spec = getattr(adapter.env.unwrapped, "spec", None)
         bonus = getattr(adapter.env.unwrapped, "_healthy_reward", 0.0)
         if spec is not None and str(spec.id).startswith(_HEALTHY) and bonus:
-            message = (
-                f"being healthy pays {bonus:g} in each of its {adapter.components} components, so that their sum "
-                f"counts it {adapter.components} times: take the terms from info (info:reward_*)"
-            )
-            yield "healthy-in-every-component", None, message
+            what = f"being healthy pays {bonus:g} in each component, and their sum counts it {adapter.components} times"
+            yield "healthy-in-every-component", None, f"{what}: take the terms from info (info:reward_*)"

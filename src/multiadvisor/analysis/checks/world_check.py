@@ -15,13 +15,14 @@ import numba
 import numpy as np
 from numba.core.errors import NumbaError
 
-from multiadvisor.analysis.checks.task_check import Broken, Findings, Subject, as_flag, attempt, snapshot
+from multiadvisor.analysis.checks.task_check import Broken, Subject, as_flag, attempt, snapshot
 from multiadvisor.core import rng
-from multiadvisor.errors import told
+from multiadvisor.errors import in_one_line
 from multiadvisor.task import Task
 
 _RAISES = {
     "reset": "reset-raises", "begin": "activity-raises", "local_states": "state-raises", "step": "step-raises",
+    "local_state": "state-raises",
 }  # fmt: skip
 _UNWRITTEN = np.iinfo(np.int64).min
 _X_ALONE = "let it depend on x alone"
@@ -37,8 +38,8 @@ def _bounds_checked(function: Any) -> Any:
 class WorldSubject(Subject):
     """Plays a compiled world by calling its four functions, as the compiled loop would."""
 
-    def __init__(self, task: Task, findings: Findings, seed: int) -> None:
-        super().__init__(task, findings, seed)
+    def __init__(self, task: Task, seed: int) -> None:
+        super().__init__(task, seed)
         assert task.world is not None
         self.world = task.world
         self.constants = copy.deepcopy(self.world.constants)
@@ -46,12 +47,13 @@ class WorldSubject(Subject):
         self.advisors = np.zeros(0, np.int64)
         self.must_end = task.limit is None and not task.endless
         for name in _RAISES:
-            if not hasattr(getattr(self.world, name), "py_func"):
-                findings.add("not-compiled", f"{name} is a plain function: decorate it with multiadvisor.compiled")
+            function = getattr(self.world, name)
+            if not hasattr(function, "py_func") and (function is not None or name != "local_state"):
+                self.note("not-compiled", f"{name} is a plain function: decorate it with multiadvisor.compiled")
         for advisor in task.advisors:
             if advisor.states is None:
                 message = "the compiled loop needs its number of local states: give `states`"
-                findings.add("states-not-given", message, advisor.name)
+                self.note("states-not-given", message, advisor.name)
 
     def where(self) -> str:
         """The episode and the step."""
@@ -65,20 +67,18 @@ class WorldSubject(Subject):
         if snapshot(self.constants) == snapshot(self.world.constants):
             return False
         message = f"the constants differ after {self.episode + 1} episodes: keep what changes in the state x"
-        self.findings.add("mutated-constants", message)
+        self.note("mutated-constants", message)
         return True
 
     # ---- playing -----------------------------------------------------------------------------------------------------
     def _call(self, name: str, *arguments: Any) -> Any:
         def failed(error: Exception) -> None:
             if isinstance(error, NumbaError):
-                message = (
-                    f"{name} cannot be compiled ({told(error)}): use numbers and the given arrays, and make no new ones"
-                )
-                self.findings.add("not-compiled", message)
+                mend = "use numbers and the given arrays, and make no new ones"
+                self.blame("not-compiled", f"{name} cannot be compiled ({in_one_line(error)})", mend)
             else:
                 defect = "index-out-of-bounds" if isinstance(error, IndexError) else _RAISES[name]
-                self.blame(defect, f"{name} raised {told(error)}", "correct it")
+                self.blame(defect, f"{name} raised {in_one_line(error)}", "correct it")
             raise Broken from error
 
         function = _bounds_checked(getattr(self.world, name))
@@ -126,9 +126,8 @@ class WorldSubject(Subject):
         self._judge_slots("step", slots[:m], self.advisors)
         if reward[m:].any() or ended[m:].any():
             slot = m + int(np.flatnonzero((reward[m:] != 0) | (ended[m:] != 0))[0])
-            self.blame(
-                "writes-past-active", f"step wrote into slot {slot} of {m} active advisors", "write below m only"
-            )
+            what = f"step wrote into slot {slot} of {m} active advisors"
+            self.blame("writes-past-active", what, "write below m only")
         self.judge_rewards(self.advisors.tolist(), reward[:m].tolist())
         for i, j in enumerate(self.advisors):
             if reward[i] != 0.0:
@@ -138,18 +137,18 @@ class WorldSubject(Subject):
 
     def _judge_answers(self, before: tuple[int, ...], action: int, reward: np.ndarray, over: bool) -> None:
         """Whether what happened is within the bounds that the world gives, and among its outcomes."""
-        add, world = self.findings.add, self.world
+        world, defect = self.world, "outcome-not-listed"
         paid = {int(j): float(reward[i]) for i, j in enumerate(self.advisors) if reward[i] != 0.0}
         for j, value in paid.items():
             low, high = (-math.inf, math.inf) if world.bounds is None else world.bounds[j]
             if math.isfinite(value) and not low <= value <= high:
-                shown = f"the reward {self.where()} is {value:g} and not {low:g} to {high:g}"
-                add("reward-out-of-bounds", f"{shown}: correct step or `bounds`", self.task.names[j])
+                what = f"the reward is {value:g} and not {low:g} to {high:g}"
+                self.blame("reward-out-of-bounds", what, "correct step or `bounds`", self.task.names[j])
         if (outcomes := world.outcomes) is None:
             return
 
         def failed(error: Exception) -> None:
-            add("outcome-not-listed", f"outcomes raised {told(error)} {self.where()}: correct it")
+            self.blame(defect, f"outcomes raised {in_one_line(error)}", "correct it")
             raise Broken from error
 
         listed = attempt(lambda: list(outcomes(self.constants, before, action)), failed)
@@ -159,10 +158,10 @@ class WorldSubject(Subject):
             if chance > 0 and seen == happened:
                 break
         else:
-            message = f"{self.where()} step did what outcomes does not list for {list(before)} and action {action}"
-            add("outcome-not-listed", f"{message}: correct one of them")
+            what = f"step did what outcomes does not list for {list(before)} and action {action}"
+            self.blame(defect, what, "correct one of them")
         if not abs(math.fsum(outcome.probability for outcome in listed) - 1.0) < 1e-9:
-            add("outcome-not-listed", f"the probabilities of the outcomes do not sum to 1 {self.where()}: correct them")
+            self.blame(defect, "the probabilities of the outcomes do not sum to 1", "correct them")
 
     def _judge_slots(self, name: str, slots: np.ndarray, advisors: np.ndarray) -> None:
         if not np.array_equal(slots, advisors):
@@ -173,18 +172,11 @@ class WorldSubject(Subject):
         over, stay, now = set(before[ended]), set(before[~ended]), set(after)
         joins = self.world.joins
         for j in sorted(set() if joins else over & now):
-            self.findings.add(
-                "ended-advisor-stays-active",
-                f"its part ended {self.where()}, but begin lists it in the state arrived in: leave it out there",
-                names[j],
-            )
+            what = "begin lists it in the state in which its part has just ended,"
+            self.blame("ended-advisor-stays-active", what, "leave it out there", names[j])
         for j in sorted(stay - now if joins else (stay ^ now) - over):
-            self.findings.add(
-                "activity-changes-silently",
-                f"begin {'adds' if j in now else 'drops'} it {self.where()}, but a list of active advisors changes in "
-                "mid-episode only by those that step says have ended: set ended, or let it be active throughout",
-                names[j],
-            )
+            what = f"begin {'adds' if j in now else 'drops'} it, and only those whose part step ends may change,"
+            self.blame("activity-changes-silently", what, "set ended, or let it be active throughout", names[j])
 
     # ---- looking around ----------------------------------------------------------------------------------------------
     def _unchanged(self, name: str, before: np.ndarray) -> None:
@@ -199,7 +191,9 @@ class WorldSubject(Subject):
             if not np.array_equal(advisors, self._begin()):
                 self.blame("activity-not-repeatable", "begin gave two lists for the same state", _X_ALONE)
             self.present(advisors.tolist())
-            self._judge_local(advisors, self._local_states(advisors), self._local_states(advisors))
+            local = self._local_states(advisors)
+            self._judge_local(advisors, local, self._local_states(advisors))
+            self._judge_one_by_one(advisors, local)
         return advisors
 
     def _begin(self) -> np.ndarray:
@@ -229,12 +223,17 @@ class WorldSubject(Subject):
             advisor = self.task.advisors[j]
             if advisor.states is not None and not 0 <= local[i] < advisor.states:
                 shown = "not written" if local[i] == _UNWRITTEN else str(local[i])
-                self.findings.add(
-                    "local-state-out-of-range",
-                    f"the local state {self.where()} is {shown}, but there are {advisor.states} (0 to "
-                    f"{advisor.states - 1}): correct local_states or `states`",
-                    advisor.name,
-                )
+                mend = f"write 0 to {advisor.states - 1}, or correct `states`"
+                self.blame("local-state-out-of-range", f"the local state is {shown}", mend, advisor.name)
             if local[i] != again[i]:
                 what = f"local_states gave {local[i]} and {again[i]}"
                 self.blame("local-state-not-repeatable", what, _X_ALONE, advisor.name)
+
+    def _judge_one_by_one(self, advisors: np.ndarray, local: np.ndarray) -> None:
+        for i, j in enumerate(advisors if self.world.local_state is not None else ()):
+            before = self.x.copy()
+            one = self._call("local_state", j)
+            self._unchanged("local_state", before)
+            if one != local[i]:
+                what = f"local_state gave {one!r} and local_states {local[i]}"
+                self.blame("local-states-differ", what, "let both say the same", self.task.advisors[j].name)

@@ -10,15 +10,17 @@ gamma_j max_a Q_j to advisor j, and the aggregator is asked whether it would rat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.mdp import FiniteMDP
 from multiadvisor.analysis.theory.solver import TIE, Solution, best_actions, exceeds, fixpoint, solve
 from multiadvisor.errors import BadInput
+from multiadvisor.task import Task
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Pull(NamedTuple):
     stay: np.ndarray  # [S] what staying is worth: for a sum, gamma * sum_j w_j max_a Q_j
     leave: np.ndarray  # [S] the best preference among the actions that leave, -inf where none does
     options: np.ndarray  # [S, A] the preferences of the actions that leave, -inf of the others
+    idle: np.ndarray  # [n, S] what staying is worth to each advisor
 
 
 def leaves(mdp: FiniteMDP) -> np.ndarray:
@@ -70,18 +73,18 @@ def pull(solution: Solution) -> Pull:
     # beside the others, as a vote or a rank depends on what else there is to choose
     with_stay = solution.prefer(np.concatenate([solution.values, idle[:, :, None]], axis=-1))  # [S, A + 1]
     stay, options = with_stay[:, -1], np.where(leaves(mdp), with_stay[:, :-1], -np.inf)
-    return Pull(stay, options.max(axis=-1), options)
+    return Pull(stay, options.max(axis=-1), options, idle)
 
 
 def margins(solution: Solution) -> np.ndarray:
     """[S] stay - leave: above 0 in attractors; -inf where nothing leaves, as there is nothing to prefer."""
-    stay, leave, _ = pull(solution)
+    stay, leave, *_ = pull(solution)
     return np.where(np.isfinite(leave), stay - leave, -np.inf)
 
 
 def attractor_states(solution: Solution) -> np.ndarray:
     """[S] bool."""
-    stay, leave, _ = pull(solution)
+    stay, leave, *_ = pull(solution)
     return np.asarray(np.isfinite(leave) & exceeds(stay, leave))
 
 
@@ -106,17 +109,25 @@ def stuck_states(solution: Solution) -> np.ndarray:
 
 def stuck_by(mdp: FiniteMDP, preferences: np.ndarray) -> np.ndarray:
     """The same of any preferences [S, A], whatever they were made of."""
-    idle, unpaid = ~best_actions(preferences), (mdp.reward == 0).all(axis=-1)  # [S, A]
+    idle, unpaid = ~best_actions(preferences), (mdp.reward * mdp.weights <= 0).all(axis=-1)  # [S, A]
     return fixpoint(lambda stuck: stuck & (idle | (mdp.stays_in(stuck) & unpaid)).all(axis=-1), mdp.active)
 
 
-def attractors(solution: Solution) -> list[Attractor]:
-    """All attractors of a solution, the strongest first."""
-    mdp = solution.mdp
-    stay, leave, options = pull(solution)
+def attractors(
+    what: Task | FiniteMDP | Solution | str, gamma: float = 0.9, aggregation: str = "sum"
+) -> list[Attractor]:
+    """All attractors, the strongest first, of a task or its name, or an MDP, under egocentric planning; or of a
+    solution, which has its own gamma and aggregation.
+
+    >>> import multiadvisor as mad
+    >>> [found.stable for found in attractors(mad.make("four-fruits"), gamma=0.4)]
+    [False]
+    """
+    mdp = what.mdp if isinstance(what, Solution) else what if isinstance(what, FiniteMDP) else enumerate_task(what)
+    solution = what if isinstance(what, Solution) else solve(mdp, "egocentric", gamma, aggregation)
+    stay, leave, options, idle = pull(solution)
     attracting, greedy = attractor_states(solution), best_actions(solution.preferences)
     stable = stable_states(solution, attracting)
-    idle = mdp.discounts(solution.gamma)[:, None] * solution.values.max(axis=-1)  # [n, S]
     found = []
     for state in np.flatnonzero(attracting).tolist():
         tied = options[state] >= leave[state] - TIE * max(1.0, abs(leave[state]))
@@ -132,15 +143,12 @@ def attractors(solution: Solution) -> list[Attractor]:
     return sorted(found, key=lambda one: -one.margin)
 
 
-def critical_gamma(
-    mdp: FiniteMDP, what: str = "attractor", grid: int = 50, precision: float = 1e-7, aggregation: str = "sum"
-) -> float | None:
+def critical_gamma(mdp: FiniteMDP, what: str = "attractor", aggregation: str = "sum") -> float | None:
     """The smallest gamma above which some state is an attractor, by bisection; None if none is.
 
     `what` may also be "stable", for attractors that hold the aggregator, or "stuck", for greedy play that never earns.
 
-    The first of `grid` equal steps on which an attractor appears is halved until it is narrower than `precision`; an
-    attractor that comes and goes within one step may be missed.
+    An attractor that comes and goes within a step of 0.02 may be missed.
 
     >>> import multiadvisor as mad
     >>> round(critical_gamma(mad.theory.enumerate_task(mad.make("two-goal", r2=3.0))), 4)
@@ -156,22 +164,30 @@ def critical_gamma(
 
     if any(own is not None for own in mdp.gammas):
         raise BadInput(f"advisors of {mdp.name!r} have their own gammas, so there is no one gamma to look for")
-    return first_gamma(caught, grid, precision)
+    return first_gamma(caught)
 
 
-def first_gamma(caught: Callable[[float], bool], grid: int = 50, precision: float = 1e-7) -> float | None:
+def first_gamma(caught: Callable[[float], bool], grid: int = 50, digits: int = 7) -> float | None:
     """The smallest gamma at which something is caught: the first of `grid` steps, halved; None where it never is."""
-    steps = np.linspace(0.0, 1.0, grid + 1)[1:]
-    steps[-1] = 1.0 - 1e-6
-    low = 0.0
+    low, high = safe_and_caught(caught, [*(k / grid for k in range(1, grid)), 1.0 - 1e-6], digits)
+    return None if high is None else 0.5 * (low + high)
+
+
+def safe_and_caught(
+    caught: Callable[[float], bool], steps: Iterable[float], digits: int, low: float = 0.0
+) -> tuple[float, float | None]:
+    """Two gammas of so many digits: up to the first nothing is caught, at the second something is (None: nowhere).
+
+    Tries the steps upwards from `low`, which is known to be safe, and halves the first one in which something is
+    caught. What comes and goes within one step may be missed.
+    """
     for high in steps:
-        if caught(float(high)):
+        if caught(high):
             break
-        low = float(high)
+        low = high
     else:
-        return None
-    high = float(high)
-    while high - low > precision:
-        middle = 0.5 * (low + high)
+        return low, None
+    while high - low > 1.5 * 10.0**-digits:
+        middle = round(0.5 * (low + high), digits)
         low, high = (low, middle) if caught(middle) else (middle, high)
-    return 0.5 * (low + high)
+    return low, high

@@ -2,28 +2,44 @@
 
 In a maze without ghosts Q_j(x, a) = gamma^d_j(P(x, a)) for egocentric advisors, so that the aggregator climbs the
 potential V(x) = sum_j w_j gamma^d_j(x), and an attractor is a strict peak of it.
+
+A board is a snapshot, and what gets stuck is an episode that passes through many: greedy episodes with exact values are
+followed from board to board until all fruit is eaten, or until no greedy action leads to any more of it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
+from multiadvisor.analysis.theory.attractors import safe_and_caught
 from multiadvisor.analysis.theory.bounds import Bound, bound_of
 from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.mdp import FiniteMDP, LocalMDP
-from multiadvisor.analysis.theory.solver import LOCAL, Solution, error_bound, exceeds, fixpoint, solve_local
+from multiadvisor.analysis.theory.solver import (
+    LOCAL,
+    Solution,
+    best_actions,
+    error_bound,
+    exceeds,
+    fixpoint,
+    solve_local,
+)
 from multiadvisor.core.aggregator import Aggregator, aggregator_of, by_name, in_words
-from multiadvisor.core.plannings import PLANNINGS, bootstrap
 from multiadvisor.core.rng import ENVIRONMENT, stream_key
 from multiadvisor.envs.compiled_env import CompiledEnv
 from multiadvisor.envs.worlds.maze import ghost_moves, maze_of, touched
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
+
+_TIES = 10  # episodes that are played where ties leave a choice
+OTHERS = 1000  # random episodes beside the one that was asked for
 
 
 class Maze:
@@ -40,27 +56,13 @@ class Maze:
         if found is None:
             raise BadInput(f"task {task.name!r} is not a maze: boards are for pac-boy, fruit-grid and their like")
         self.task, self.world = task, found
-
-    @property
-    def ghosts(self) -> int:
-        """The number of ghosts, whose advisors come first."""
-        return len(self.world.ghost_start)
-
-    @property
-    def cells(self) -> int:
-        """The number of cells."""
-        return len(self.world.neighbour)
-
-    @property
-    def weights(self) -> np.ndarray:
-        """[fruits] of the advisors of fruit."""
-        return self.task.weights[self.ghosts :]
+        self.ghosts, self.cells = len(found.ghost_start), len(found.neighbour)
+        self.weights = task.weights[self.ghosts :]  # [fruits] of the advisors of fruit, who come after those of ghosts
 
     @cached_property
     def walls(self) -> np.ndarray:
         """[cells, A] bool: the actions that stay where they are."""
-        found: np.ndarray = self.world.neighbour == np.arange(self.cells)[:, None]
-        return found
+        return np.asarray(self.world.neighbour == np.arange(self.cells)[:, None])
 
     @cached_property
     def distances(self) -> np.ndarray:
@@ -72,12 +74,19 @@ class Maze:
     def worth(self, gamma: float, distances: np.ndarray) -> np.ndarray:
         """[fruits, cells] reward * gamma^d, with the advisors' own gammas."""
         gammas = self.task.gammas(gamma)[self.ghosts :]
-        found: np.ndarray = self.world.fruit_reward * gammas[:, None] ** distances
-        return found
+        return np.asarray(self.world.fruit_reward * gammas[:, None] ** distances)
 
     def fruit(self, x: np.ndarray) -> np.ndarray:
         """[fruits] bool: the places that hold fruit on the board x."""
         return np.asarray(x[1 + self.ghosts :] == 1)
+
+    def advisors_on(self, x: np.ndarray) -> list[int]:
+        """The ghosts, and the advisors of the fruit that lies on the board x."""
+        return [*range(self.ghosts), *(self.ghosts + np.flatnonzero(self.fruit(x))).tolist()]
+
+    def states(self, x: np.ndarray) -> list[np.ndarray]:
+        """The board x with Pac-Boy on each of the cells."""
+        return [np.array([cell, *x[1:]]) for cell in range(self.cells)]
 
     def random_boards(self, count: int, seed: int = 0) -> np.ndarray:
         """[count, fruits] bool: where the fruits lie at the start of this many episodes."""
@@ -140,23 +149,16 @@ def local_values(task: Task, planning: str, gamma: float) -> Iterator[tuple[np.n
         maze = Maze(task)
         mdps = (maze.fruit_mdp(j - maze.ghosts) if j >= maze.ghosts else maze.ghost_mdp for j in range(task.n))
     known: dict[tuple[int, float], tuple[np.ndarray, float]] = {}
-    for local, discount in zip(mdps, gammas, strict=True):
-        key = (id(local.reward), float(discount))  # ghosts that share a table share their values
+    for local, discount in zip(mdps, gammas.tolist(), strict=True):
+        key = (id(local.reward), discount)  # ghosts that share a table share their values
         if key not in known:
-            q, residual, took = solve_local(local, float(discount), planning)
+            q, residual, took = solve_local(local, discount, planning)
             if took < 0:
                 raise BadInput(
                     f"the {planning} values of {task.name!r} did not converge at gamma = {discount}: lower it"
                 )
             known = {key: (q, residual)}
         yield known[key]
-
-
-def board_values(task: Task, x: np.ndarray, planning: str, gamma: float) -> Iterator[tuple[np.ndarray, float]]:
-    """The exact values of the fruits that lie on the board x, one after the other."""
-    maze = Maze(task)
-    for place in np.flatnonzero(maze.fruit(x)).tolist():
-        yield solve_local(maze.fruit_mdp(place), gamma, planning)[:2]
 
 
 def exact_agent(task: Task, planning: str, gamma: float, seed: int = 0, aggregation: str = "sum") -> MultiAdvisor:
@@ -174,35 +176,43 @@ def board_solution(
     """The board x as it lies, over all of Pac-Boy's cells: eating a fruit ends it, ghosts stay where they are.
 
     The values are the exact egocentric ones of the fruits, or those of a trained agent, its ghost advisors included and
-    heard as it hears them.
+    aggregated as it does.
     """
     maze = Maze(task)
     assert task.world is not None
     x = task.world.checked(x, task.name)
-    lying = [maze.ghosts + place for place in np.flatnonzero(maze.fruit(x)).tolist()]
-    if not lying:
+    used = maze.advisors_on(x)
+    if len(used) == maze.ghosts:
         raise BadInput(f"the board of {task.name!r} has no fruit: there is nothing to solve")
-    if agent is None:
-        mdp, planning = maze.board_mdp(x, lying, gammas=()), "egocentric"
-        found = list(board_values(task, x, planning, gamma))
-        values, residual = np.array([q for q, _ in found]), max(off for _, off in found)
-        bound = error_bound(residual, np.array([gamma]), values)
-    else:
-        mdp, planning = maze.board_mdp(x, [*range(maze.ghosts), *lying]), agent.settings.planning
-        values, residual = _learned_values(maze, agent, x, mdp), _learned_residual(maze, agent, lying, gamma)
-        bound, aggregation = np.inf, agent.settings.aggregation  # nothing is promised of what was learned
+    if agent is not None:
+        return advised_solution(agent, maze.board_mdp(x, used), maze.states(x))
+    fruits = used[maze.ghosts :]
+    mdp = maze.board_mdp(x, fruits, gammas=())
+    found = [solve_local(maze.fruit_mdp(j - maze.ghosts), gamma) for j in fruits]
+    values, residual = np.array([q for q, _, _ in found]), max(off for _, off, _ in found)
+    bound = error_bound(residual, np.array([gamma]), values)
     values = np.where((mdp.local < 0)[:, :, None], 0.0, values)  # Pac-Boy never stands on a fruit
-    heard = present(task, mdp, aggregation)
-    return Solution(mdp, planning, gamma, values, residual, bound, True, 0, aggregation=heard)
+    aggregation = present(task, mdp, aggregation)
+    return Solution(mdp, "egocentric", gamma, values, residual, bound, True, 0, aggregation=aggregation)
+
+
+def advised_solution(agent: Any, mdp: FiniteMDP, states: list[Any]) -> Solution:
+    """What the agent's advisors say in each of the states, as a solution of which nothing is promised."""
+    values, place = np.zeros((mdp.n, mdp.states, len(mdp.actions))), {name: j for j, name in enumerate(mdp.advisors)}
+    for state, at in enumerate(states):
+        names, advice = agent.advice(at)
+        values[[place[name] for name in names], state] = advice
+    values = np.where((mdp.local < 0)[:, :, None], 0.0, values)  # Pac-Boy never stands on a fruit
+    settings = agent.settings
+    aggregation = present(agent.task, mdp, getattr(settings, "aggregation", "sum"))
+    return Solution(mdp, settings.planning, settings.gamma, values, np.nan, np.inf, True, 0, aggregation=aggregation)
 
 
 def present(task: Task, mdp: FiniteMDP, aggregation: str) -> str:
     """The aggregation without the names of advisors that have no part in this MDP, as places without fruit."""
     aggregator_of(task, aggregation)  # what the task itself does not know is refused
-    here = set(mdp.advisors) | set(mdp.groups) | {""}
-    return (
-        in_words({name: value for name, value in by_name("aggregation", aggregation).items() if name in here}) or "sum"
-    )
+    here, given = {*mdp.advisors, *mdp.groups, ""}, by_name("aggregation", aggregation)
+    return in_words({name: value for name, value in given.items() if name in here}) or "sum"
 
 
 def has_tables(agent: Any) -> bool:
@@ -211,28 +221,6 @@ def has_tables(agent: Any) -> bool:
         return bool(len(agent.values(0)) == agent.task.advisors[0].states)
     except (AttributeError, TypeError, NotImplementedError, BadInput):
         return False
-
-
-def _learned_values(maze: Maze, agent: Any, x: np.ndarray, mdp: FiniteMDP) -> np.ndarray:
-    """[advisors, cells, A] from the agent's tables, or where it has none from its advice on every cell."""
-    cells = np.arange(maze.cells)
-    if has_tables(agent):
-        used = [maze.task.names.index(name) for name in mdp.advisors]
-        return np.array([agent.values(j)[cells * maze.cells + x[1 + j] if j < maze.ghosts else cells] for j in used])
-    return np.moveaxis(np.array([agent.advice(np.array([cell, *x[1:]]))[1] for cell in cells], float), 0, 1)
-
-
-def _learned_residual(maze: Maze, agent: MultiAdvisor, fruits: list[int], gamma: float) -> float:
-    """The Bellman residual of the learned values of the fruits; not a number for empathic ones, which have none."""
-    if agent.settings.planning not in LOCAL or not has_tables(agent):
-        return float("nan")
-    planning, largest = PLANNINGS[agent.settings.planning], 0.0
-    for j in fruits:
-        q, place = agent.values(j), j - maze.ghosts
-        off = np.abs(maze.fruit_mdp(place).backup(bootstrap(planning, q), gamma) - q)
-        off[maze.world.fruit_cell[place]] = 0.0  # on its own fruit nobody ever stands
-        largest = max(largest, float(off.max()))
-    return largest
 
 
 # ---- many boards -----------------------------------------------------------------------------------------------------
@@ -258,12 +246,12 @@ def _potential(
 def _cell_by_cell(
     maze: Maze, aggregator: Aggregator, boards: np.ndarray, worth: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same for any aggregation: the imagined action that stays is heard beside the others."""
-    heard, advisors = boards * maze.weights, maze.ghosts + np.arange(len(worth))  # [B, fruits]
+    """The same for any aggregation: the imagined action that stays stands beside the others."""
+    weights, advisors = boards * maze.weights, maze.ghosts + np.arange(len(worth))  # [B, fruits]
     stay, around = np.empty((2, len(boards), maze.cells))
     for cell, walls in enumerate(maze.walls):
         advice = worth[:, [*maze.world.neighbour[cell], cell]]  # [fruits, A + 1]
-        preferences = aggregator.prefer(np.broadcast_to(advice, (len(boards), *advice.shape)), heard, advisors)
+        preferences = aggregator.prefer(np.broadcast_to(advice, (len(boards), *advice.shape)), weights, advisors)
         stay[:, cell] = preferences[:, -1]
         around[:, cell] = np.where(walls, -np.inf, preferences[:, :-1]).max(axis=-1)
     return stay, around
@@ -287,3 +275,139 @@ def trap_shares(
             "stable": float(stable.any(axis=1).mean()), "stuck": 1.0 - played.terminated, "boards": count,
         })  # fmt: skip
     return result
+
+
+# ---- greedy episodes -------------------------------------------------------------------------------------------------
+class Ending(NamedTuple):
+    """How a greedy episode ends."""
+
+    steps: int
+    """Until the last fruit was eaten, or until the episode was found to be stuck."""
+    fruit: np.ndarray
+    """[fruits] bool: those that are never eaten."""
+    cell: int
+    """Where Pac-Boy is then."""
+    tied: bool
+    """Whether several actions were best somewhere, so that another episode may go another way."""
+
+    @property
+    def left(self) -> int:
+        """How many are never eaten: 0 where the episode is finished."""
+        return int(self.fruit.sum())
+
+
+def fruit_advice(maze: Maze, gamma: float) -> np.ndarray:
+    """Exact egocentric values [cells, fruits, A]: reward * gamma^d."""
+    return np.ascontiguousarray(maze.worth(gamma, maze.distances)[:, maze.world.neighbour].transpose(1, 0, 2))
+
+
+def greedy_on(
+    maze: Maze, advice: np.ndarray, fruit: np.ndarray, aggregator: Aggregator
+) -> tuple[np.ndarray, np.ndarray]:
+    """The greedy actions on one board [cells, A] bool; and the cells from which none of them, ties taken either way,
+    ever leads to fruit [cells] bool."""
+    there, to = np.flatnonzero(fruit), maze.world.neighbour
+    weights = np.broadcast_to(maze.weights[there], (maze.cells, len(there)))
+    best = best_actions(aggregator.prefer(advice[:, there], weights, maze.ghosts + there), tiny=True)
+    eats = best & np.isin(to, maze.world.fruit_cell[there])
+    stuck = fixpoint(lambda still: still & ~(eats | (best & ~still[to])).any(axis=1), np.ones(maze.cells, bool))
+    return best, stuck
+
+
+def greedy_episode(maze: Maze, x: np.ndarray, advice: np.ndarray, seed: int = 0, aggregation: str = "sum") -> Ending:
+    """Play the episode that begins with the board x, without ghosts; ties are broken at random."""
+    fruit, aggregator = maze.fruit(x).copy(), aggregator_of(maze.task, aggregation)
+    cell, steps, tied, chance = int(x[0]), 0, False, np.random.default_rng(seed)
+    longest = 4 * maze.cells * (int(fruit.sum()) + 1)  # without ties a walk to the next fruit visits no cell twice
+    while fruit.any() and steps < longest:
+        (best, stuck), seen = greedy_on(maze, advice, fruit, aggregator), set[int]()
+        while steps < longest and not (cell in seen and stuck[cell]):
+            seen.add(cell)
+            choices = maze.world.neighbour[cell, best[cell]].tolist()
+            tied = tied or len(choices) > 1
+            cell = choices[0] if len(choices) == 1 else choices[int(chance.integers(len(choices)))]
+            steps += 1
+            place = int(maze.world.fruit_at[cell])
+            if place >= 0 and fruit[place]:
+                fruit[place] = False
+                break
+        else:
+            break
+    return Ending(steps, fruit, cell, tied)
+
+
+def endings(maze: Maze, x: np.ndarray, gamma: float, aggregation: str = "sum") -> Iterator[Ending]:
+    """The greedy episode from the board x, and where ties leave a choice, some more."""
+    advice = fruit_advice(maze, gamma)
+    first = greedy_episode(maze, x, advice, 0, aggregation)
+    yield first
+    yield from (greedy_episode(maze, x, advice, seed, aggregation) for seed in range(1, _TIES if first.tied else 1))
+
+
+def other_episodes(task: Task, gamma: float, count: int = OTHERS, aggregation: str = "sum") -> float:
+    """The share of greedy episodes from random boards that end stuck: not finished in ample time."""
+    ample = replace(task, limit=max(task.limit or 0, 4 * Maze(task).cells))
+    return 1.0 - exact_agent(ample, "egocentric", gamma, aggregation=aggregation).evaluate(count).terminated
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What becomes of greedy episodes: of those that begin with one board, and of others in the same maze."""
+
+    ending: Ending
+    """How the episode that begins with this board ends at the gamma that was asked for; stuck, if any of its episodes
+    is."""
+    safe: float
+    """Up to this gamma no greedy episode that begins with this board was found to get stuck."""
+    stuck: float | None
+    """At this gamma the first one does."""
+    others: int
+    """How many other episodes were played at each gamma; 0 where all episodes begin with this board."""
+    others_safe: float | None
+    """Up to this gamma none of them got stuck."""
+    others_stuck: float | None
+    """The share of them that gets stuck at the gamma that was asked for."""
+
+    @property
+    def keep(self) -> float | None:
+        """The gamma to stay at or below; None where nothing got stuck at any gamma."""
+        if self.stuck is None and (self.others_safe is None or self.others_safe >= _LAST):
+            return None
+        return self.safe if self.others_safe is None else min(self.safe, self.others_safe)
+
+    def as_dict(self, task: Task) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "steps": self.ending.steps, "left": self.ending.left, "cell": task.grid.name(self.ending.cell),
+            "safe_gamma": self.safe, "stuck_gamma": self.stuck, "others": self.others,
+            "others_safe_gamma": self.others_safe, "others_stuck": self.others_stuck, "keep_gamma": self.keep,
+        }  # fmt: skip
+
+
+_LAST = 0.99  # of the other episodes: two digits are what so many episodes can tell
+
+
+def outlook(
+    task: Task, x: np.ndarray, gamma: float, above: float = 0.0, tell: Callable[[str], None] = lambda text: None,
+    aggregation: str = "sum",
+) -> Outlook:  # fmt: skip
+    """Play greedy episodes at many gammas; `above` is a gamma up to which a theorem promises that nothing gets
+    stuck."""
+    maze = Maze(task)
+
+    def stuck_here(g: float) -> bool:
+        tell(f"the episode of this board at gamma = {g:.4g}")
+        return any(one.left for one in endings(maze, x, g, aggregation))
+
+    def stuck_elsewhere(g: float) -> bool:
+        tell(f"{OTHERS} other episodes at gamma = {g:.4g}")
+        return other_episodes(task, g, aggregation=aggregation) > 0
+
+    ending = max(endings(maze, x, gamma, aggregation), key=lambda one: one.left)
+    safe, stuck = safe_and_caught(stuck_here, [*(k / 100 for k in range(1, 100)), 0.9999], 4)
+    if maze.world.start >= 0 and maze.world.fruits == len(maze.world.fruit_cell):  # every episode is this one
+        return Outlook(ending, safe, stuck, 0, None, None)
+    above = math.floor(100 * above) / 100
+    steps = [k / 20 for k in range(1, 20) if k / 20 > above]
+    elsewhere, _ = safe_and_caught(stuck_elsewhere, [*steps, _LAST], 2, above)
+    return Outlook(ending, safe, stuck, OTHERS, elsewhere, other_episodes(task, gamma, aggregation=aggregation))

@@ -44,9 +44,8 @@ def progressive(solution: Solution) -> list[Regression]:
         short = np.where((mdp.local[j] >= 0)[:, None], idle - values, -np.inf)
         state, action = np.unravel_index(int(short.argmax()), short.shape)
         if short[state, action] > TIE * max(1.0, float(np.abs(values).max())):
-            found.append(
-                Regression(mdp.advisors[j], mdp.label(int(state)), mdp.actions[action], float(short[state, action]))
-            )
+            worst = mdp.label(int(state)), mdp.actions[action], float(short[state, action])
+            found.append(Regression(mdp.advisors[j], *worst))
     return found
 
 
@@ -125,18 +124,18 @@ class Verdict:
 
     >>> import multiadvisor as mad
     >>> verdict(mad.theory.enumerate_task(mad.make("two-goal")), 0.9).text.splitlines()[0]
-    'attractors from gamma = 1/2 on; at gamma = 0.9 in 1 state: 0'
+    'gets stuck at gamma = 0.9: greedy play never earns from 1 state: 0; the smallest gamma where it is stuck is 1/2'
     """
 
     text: str
-    critical: float | None
-    """The gamma from which on there is an attractor."""
-    stable: float | None
-    """... a stable one."""
-    stuck: float | None
-    """... a greedy walk that never earns."""
     bound: Bound
-    always_progressive: bool
+    critical: float | None = None
+    """The gamma from which on there is an attractor."""
+    stable: float | None = None
+    """... a stable one."""
+    stuck: float | None = None
+    """... a greedy walk that never earns."""
+    always_progressive: bool = False
     learned: bool = False
     """On learned values, of which the definitions say nothing."""
     ways: tuple[WayOut, ...] = ()
@@ -161,41 +160,53 @@ def verdict(mdp: FiniteMDP, gamma: float = 0.9, aggregation: str = "sum") -> Ver
     >>> import multiadvisor as mad
     >>> from multiadvisor.analysis.theory import enumerate_task
     >>> print(verdict(enumerate_task(mad.make("two-goal")), 0.9).text.splitlines()[0])
-    attractors from gamma = 1/2 on; at gamma = 0.9 in 1 state: 0
+    gets stuck at gamma = 0.9: greedy play never earns from 1 state: 0; the smallest gamma where it is stuck is 1/2
     """
     solution = solve(mdp, "egocentric", gamma, aggregation)
     bound = gamma_bound(mdp) if solution.aggregator.plain else Bound(None, None, ("Theorem 4 is about sums",))
+    here, held = among([one.label for one in attractors(solution)]), mdp.labelled(stuck_states(solution))
     if any(own is not None for own in mdp.gammas):
-        return _verdict_own_gammas(solution, bound)
+        text = fate(held, "with the advisors' own gammas")
+        return Verdict(f"{text}\nattractors in {here}", bound)
     if exponent(solution) == math.inf and not broken_premises(solution, chance=True):
-        return Verdict(_never_stuck(solution), None, None, None, bound, False)
+        return Verdict(_never_stuck(solution), bound)
     grid = [solve(mdp, "egocentric", g) for g in GRID] if solution.aggregator.plain else []
     if grid and (mdp.weights >= 0).all() and not any(progressive(one) for one in grid):
         text = "safe for any gamma: every advisor is progressive, so that there is no attractor (Theorem 3; looked at "
         text += f"{len(GRID)} gammas from {GRID[0]:g} to {GRID[-1]:g})"
-        return Verdict(text, None, None, None, bound, True)
+        return Verdict(text, bound, always_progressive=True)
     critical, stable, stuck = (
         critical_gamma(mdp, what, aggregation=aggregation) for what in ("attractor", "stable", "stuck")
     )
-    lines = describe_thresholds(critical, stable, gamma, among([one.label for one in attractors(solution)]))
-    if stuck is not None:
-        here = f"; at gamma = {gamma:g} from {among(mdp.labelled(stuck_states(solution)))}"
-        lines.append(f"greedy play can last for ever and never earn from gamma = {share(stuck)} on{here}")
+    if stuck is None and len(mdp.advisors) == 1:
+        text = "never stuck: a single advisor that plans for itself acts optimally, and greedy play goes on to earn, "
+        text += "or to the end, from every state at any gamma (searched, not proved)"
+        return Verdict(text, critical=critical, stable=stable, stuck=None, bound=bound, always_progressive=False)
+    where = "at any gamma (searched, not proved)" if stuck is None and not held else f"at gamma = {gamma:g}"
+    limit = "" if stuck is None else f"; the smallest gamma where it is stuck is {share(stuck)}"
+    lines = [fate(held, where) + limit, *describe_thresholds(critical, stable, gamma, here)]
     if bound.gamma is not None:
         lines.append(f"safe up to gamma = {share(bound.gamma)} by Theorem 4, whose premises hold")
     elif solution.aggregator.plain and (critical is not None or stuck is not None):
         lines.append(f"Theorem 4 promises nothing: {bound.broken[0]}")
-    thresholds = [threshold for threshold in (critical, stuck) if threshold is not None]
+    thresholds = [one for one in (critical, stuck) if one is not None and (held or stuck is not None)]
     ways = tuple(ways_out(mdp, gamma, aggregation)) if thresholds else ()
     lines += what_to_do(thresholds, ways)
-    return Verdict("\n".join(lines), critical, stable, stuck, bound, False, ways=ways)
+    return Verdict("\n".join(lines), bound, critical, stable, stuck, ways=ways)
+
+
+def fate(held: Sequence[str], where: str) -> str:
+    """The answer to the question: what becomes of greedy play."""
+    if held:
+        return f"gets stuck {where}: greedy play never earns from {among(held)}"
+    return f"does not get stuck {where}: greedy play goes on to earn, or to the end, from every state"
 
 
 def _never_stuck(solution: Solution) -> str:
     """The verdict where the bound on the steps until something is earned holds, or with chance what is left of it."""
     mdp, wished = solution.mdp, hope(solution) > 0
-    lines = ["never stuck while there is something to earn, at any gamma below 1: the strongest wish is followed "]
-    lines[0] += "until it pays or fails" if broken_premises(solution) else "until it pays"
+    followed = "followed until it pays or fails" if broken_premises(solution) else "followed until it pays"
+    lines = [f"never stuck while there is something to earn, at any gamma below 1: the strongest wish is {followed}"]
     if not wished.any():
         lines.append("there is nothing to earn here")
     elif broken_premises(solution):
@@ -214,13 +225,6 @@ def _never_stuck(solution: Solution) -> str:
     if (mdp.reward < 0).any():
         lines.append("but a maximum is deaf to losses: what is taken from those who do not lead does not count")
     return "\n".join(lines)
-
-
-def _verdict_own_gammas(solution: Solution, bound: Bound) -> Verdict:
-    found = among([one.label for one in attractors(solution)])
-    held = among(solution.mdp.labelled(stuck_states(solution)))
-    text = f"with the advisors' own gammas: attractors in {found}\ngreedy play never earns from {held}"
-    return Verdict(text, None, None, None, bound, False)
 
 
 def describe_thresholds(critical: float | None, stable: float | None, gamma: float, here: str) -> list[str]:

@@ -72,7 +72,7 @@ def broken_premises(solution: Solution, *, chance: bool = False) -> tuple[str, .
 def hope(solution: Solution) -> np.ndarray:
     """M(x) [S] = max_j w_j V_j(x): what the strongest wish is worth; 0 where nobody speaks, or wishes for anything."""
     mdp = solution.mdp
-    strongest = np.asarray((mdp.heard.T[:, :, None] * solution.values).max(axis=(0, 2), initial=0.0))  # [S]
+    strongest = np.asarray((mdp.state_weights.T[:, :, None] * solution.values).max(axis=(0, 2), initial=0.0))  # [S]
     if (mdp.reward >= 0).all():
         return strongest  # what is 0 is exactly 0
     # losses and gains that cancel leave rounding, which is no wish
@@ -83,7 +83,7 @@ def hope(solution: Solution) -> np.ndarray:
 def rate(solution: Solution) -> float:
     """gamma n^(1/p), or gamma / (1 - |c| n), for the n that speak at the same time: the bound needs it below 1."""
     p, share = exponent(solution), share_of_sum(solution)
-    most = max(int((solution.mdp.heard > 0).sum(axis=1).max()), 1)
+    most = max(int((solution.mdp.state_weights > 0).sum(axis=1).max()), 1)
     gamma = float(solution.mdp.discounts(solution.gamma).max())
     if p is not None:
         return float(gamma * most ** (1.0 / p))
@@ -142,7 +142,7 @@ def fear_margin(solution: Solution) -> np.ndarray:
     if broken := broken_premises(solution.aggregated_by("max")):
         raise BadInput(f"nothing is promised of {mdp.name!r}: {broken[0]}")
     wished = aggregator.of == names.index("max")
-    worth = mdp.heard.T[:, :, None] * solution.values  # [n, S, A]
+    worth = mdp.state_weights.T[:, :, None] * solution.values  # [n, S, A]
     strongest, feared = worth[wished].max(axis=(0, 2), initial=0.0), worth[~wished].sum(axis=0)  # [S], [S, A]
     margin = (1.0 - mdp.discounts(solution.gamma)[wished].max()) * strongest - np.ptp(feared, axis=-1)
     return np.asarray(margin)
@@ -168,8 +168,7 @@ def earning_steps(solution: Solution) -> np.ndarray:
 
     def one_further(steps: np.ndarray) -> np.ndarray:  # states whose every way out is known
         ahead = np.where(mdp.probability > 0, np.where(mdp.final, np.inf, steps[mdp.successor]), -np.inf).max(axis=-1)
-        found: np.ndarray = np.where(greedy, np.where(pays, 1.0, 1.0 + ahead), -np.inf).max(axis=-1)
-        return found
+        return np.asarray(np.where(greedy, np.where(pays, 1.0, 1.0 + ahead), -np.inf).max(axis=-1))
 
     return fixpoint(one_further, np.full(mdp.states, np.inf))
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from multiadvisor.core.aggregator import Team
 from multiadvisor.errors import BadInput
-from multiadvisor.task import Advisor, Task, check_gamma
+from multiadvisor.settings import number_between
+from multiadvisor.task import Advisor, Task
 
 LARGEST = 40_000_000  # entries of the transition array: beyond it nothing here ends in a sensible time
 _SAME = 1e-9  # probabilities and rewards that differ by less are the same
@@ -26,8 +27,7 @@ class LocalMDP(NamedTuple):
 
     def expect(self, value: np.ndarray) -> np.ndarray:
         """E[V(x')] [S, A] from V [S]."""
-        found: np.ndarray = (self.weight * value[self.successor]).sum(axis=-1)
-        return found
+        return np.asarray((self.weight * value[self.successor]).sum(axis=-1))
 
     def backup(self, value: np.ndarray, gamma: float) -> np.ndarray:
         """The Bellman operator: Q [S, A] from V [S]."""
@@ -56,6 +56,8 @@ class FiniteMDP:
     labels: tuple[str, ...] = ()  # what people call the states
     gammas: tuple[float | None, ...] = ()  # discounts of their own
     groups: tuple[str, ...] = ()  # the advisors' groups, which an aggregation may name
+    known: str = ""  # of an environment, how its states and probabilities are known
+    estimated: bool = False  # from a sample, so that nothing is exact
 
     def __post_init__(self) -> None:
         off = ~(np.abs(self.probability.sum(axis=-1) - 1.0) <= _SAME) | (self.probability < 0).any(axis=-1)
@@ -99,8 +101,8 @@ class FiniteMDP:
         return np.asarray((self.local >= 0).any(axis=0))
 
     @cached_property
-    def heard(self) -> np.ndarray:
-        """[S, n] the weights with which advisors are heard: 0 where they are inactive, as these are silent."""
+    def state_weights(self) -> np.ndarray:
+        """[S, n] the advisors' weights, 0 where they are inactive."""
         return np.where(self.local.T >= 0, self.weights, 0.0)
 
     @cached_property
@@ -130,7 +132,7 @@ class FiniteMDP:
         """gamma_j [n], checked: 1 needs an end."""
         given = np.array([gamma if own is None else own for own in self.gammas or (None,) * self.n], float)
         for value in given:
-            check_gamma(value)
+            number_between("gamma", value, 0, 1)
         if (given == 1.0).any() and self.endless:
             raise BadInput(f"gamma is 1 and no episode of {self.name!r} ever ends: choose it below 1")
         return given
@@ -160,17 +162,10 @@ class FiniteMDP:
 
     @classmethod
     def from_arrays(
-        cls,
-        transition: np.ndarray,
-        reward: np.ndarray,
-        *,
-        end: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
-        name: str = "given",
-        actions: Sequence[str] | None = None,
-        advisors: Sequence[str] | None = None,
-        groups: Sequence[str] = (),
-    ) -> FiniteMDP:
+        cls, transition: np.ndarray, reward: np.ndarray, *, end: np.ndarray | None = None,
+        weights: np.ndarray | None = None, name: str = "given", actions: Sequence[str] | None = None,
+        advisors: Sequence[str] | None = None, groups: Sequence[str] = (),
+    ) -> FiniteMDP:  # fmt: skip
         """From dense arrays: transition [S, A, S], reward [n, S, A], end [S, A] the probability that the episode ends.
 
         With `end`, the rows of `transition` and `end` together sum to 1; without it episodes never end.

@@ -31,11 +31,6 @@ class MergeResult(NamedTuple):
     components: int = 0
     """Backups that the components' own optima took, which the method takes for known."""
 
-    @property
-    def certain(self) -> bool:
-        """Whether one action is left in every state."""
-        return decided(self.allowed) == 1.0
-
 
 def component_bounds(mdp: FiniteMDP, gamma: float) -> tuple[np.ndarray, np.ndarray, int]:
     """The bounds [S], [S] on the optimal value from the components' own optima, and the backups these took."""

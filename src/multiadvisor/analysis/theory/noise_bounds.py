@@ -81,22 +81,23 @@ class Wish:
     weakest: float
     """The strongest wish, where it is weakest: on the way of most episodes."""
     largest: float
-    heard: str | None
+    aggregation: str | None
     """The aggregation that takes the maximum of wishes; None where wishes and fears cannot be told apart."""
     mdp: FiniteMDP | None
 
 
 def wish_of(task: Task, gamma: float) -> Wish:
     """From the exact values of a task that can be listed, or of random boards of a maze, without its ghosts."""
-    if maze_of(task) is not None and not (task.world is not None and task.world.listing is not None):
+    if maze_of(task) is not None:
         return _of_boards(task, gamma)
     mdp = enumerate_task(task)
-    heard = wishes(mdp)
-    solution = solve(mdp, "egocentric", gamma, heard or "sum")
-    worth = (mdp.heard.T[:, :, None] * solution.values).max(axis=(0, 2)) if heard is None else hope(solution)  # [S]
+    aggregation = wishes(mdp)
+    solution = solve(mdp, "egocentric", gamma, aggregation or "sum")
+    own = (mdp.state_weights.T[:, :, None] * solution.values).max(axis=(0, 2))
+    worth = own if aggregation is None else hope(solution)  # [S]
     met = _met(solution) & (worth > 0)
     weakest = float(worth[met].min()) if met.any() else 0.0
-    return Wish(weakest, float(worth.max(initial=0.0)), heard, mdp)
+    return Wish(weakest, float(worth.max(initial=0.0)), aggregation, mdp)
 
 
 def _met(solution: Solution) -> np.ndarray:
@@ -124,8 +125,8 @@ def _of_boards(task: Task, gamma: float) -> Wish:
             first = int(wished.argmax())
             cell, least, left[first] = int(maze.world.fruit_cell[first]), min(least, float(wished[first])), False
         weakest.append(least)
-    heard = "max" if not maze.ghosts else "fruits=max"
-    return Wish(float(np.quantile(weakest, USUAL)), float(worth.max()), heard, None)
+    aggregation = "max" if not maze.ghosts else "fruits=max"
+    return Wish(float(np.quantile(weakest, USUAL)), float(worth.max()), aggregation, None)
 
 
 # ---- what to use -----------------------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ class Choice:
 
 
 def choose(task: Task, noise: float, gamma: float = 0.9, alpha: float = 0.1) -> Choice:
-    """Egocentric or empathic advisors, heard by a maximum or by the paper's sum.
+    """Egocentric or empathic advisors, aggregated by a maximum or by the paper's sum.
 
     >>> import multiadvisor as mad
     >>> [choose(mad.make("three-fruits"), noise).use for noise in (0.0, 0.5)]
@@ -171,19 +172,19 @@ def choose(task: Task, noise: float, gamma: float = 0.9, alpha: float = 0.1) -> 
     limit = noise_limit(wish.weakest, wish.largest, gamma, alpha, actions)
     bias = maximisation_bias(noise, gamma, alpha, actions)
     calm = noise <= limit
-    told = (
+    followed = (
         f"a wish of {wish.weakest:.3g} has to be followed (the largest is {wish.largest:.3g}); egocentric advisors "
         f"can tell where it leads up to noise {limit:.2g}"
     )
-    if wish.heard is not None:
+    if wish.aggregation is not None:
         use = "egocentric" if calm else "empathic"
         cooling = "" if calm else f" --alpha-half {ALPHA_HALF}"
-        flags = f"--planning {use} --aggregation {wish.heard}{cooling}"
+        flags = f"--planning {use} --aggregation {wish.aggregation}{cooling}"
         end = "and this is less" if calm else f"and here hope for {bias:.2g} in vain, so that a maximum errs"
     else:
         flags, end = _papers(wish, gamma, calm)
     kept = bias if math.isfinite(bias) else None
-    return Choice(task.name, noise, gamma, alpha, flags, f"{told}, {end}", limit, kept, wish.weakest, wish.largest)
+    return Choice(task.name, noise, gamma, alpha, flags, f"{followed}, {end}", limit, kept, wish.weakest, wish.largest)
 
 
 def _papers(wish: Wish, gamma: float, calm: bool) -> tuple[str, str]:

@@ -50,7 +50,7 @@ class Solution:
     markov: bool = True
     """Whether every advisor's local environment is Markov; where not, values are those of the averaged one."""
     aggregation: str = "sum"
-    """How the aggregator hears the advisors."""
+    """What the aggregator makes of the advice."""
 
     @cached_property
     def aggregator(self) -> Aggregator:
@@ -64,10 +64,10 @@ class Solution:
 
     def prefer(self, values: np.ndarray) -> np.ndarray:
         """What the aggregator would make of values [n, S, B]: preferences [S, B]."""
-        return np.asarray(self.aggregator.prefer(np.moveaxis(values, 0, 1), self.mdp.heard))
+        return np.asarray(self.aggregator.prefer(np.moveaxis(values, 0, 1), self.mdp.state_weights))
 
     def aggregated_by(self, aggregation: str) -> Solution:
-        """The same values, heard otherwise. (Empathic values depend on the aggregation: solve them anew.)"""
+        """The same values, aggregated otherwise. (Empathic values depend on the aggregation: solve them anew.)"""
         return replace(self, aggregation=aggregation)
 
     @property
@@ -89,8 +89,7 @@ def best_actions(preferences: np.ndarray, *, tiny: bool = False) -> np.ndarray:
     """
     best = preferences.max(axis=-1, keepdims=True)
     size = np.abs(preferences).max(axis=-1, keepdims=True) if tiny else np.maximum(1.0, np.abs(best))
-    found: np.ndarray = preferences >= best - TIE * size
-    return found
+    return np.asarray(preferences >= best - TIE * size)
 
 
 def exceeds(one: np.ndarray, other: np.ndarray | float) -> np.ndarray:
@@ -202,7 +201,7 @@ def solve(mdp: FiniteMDP, planning: str = "egocentric", gamma: float = 0.9, aggr
     aggregator_of(mdp.team, aggregation)  # an unknown name is refused before the work begins
     if planning != "empathic":
         return _each(mdp, gamma, planning).aggregated_by(aggregation)
-    return _empathic_full(mdp, gamma, aggregation) if mdp.full else _empathic_local(mdp, gamma, aggregation)
+    return _empathic(mdp, gamma, aggregation)
 
 
 def check_planning(planning: str) -> None:
@@ -231,59 +230,41 @@ def optimum(mdp: FiniteMDP, gamma: float = 0.9) -> tuple[np.ndarray, float]:
     return q, error_bound(residual, np.array([own]), q)
 
 
-def _first_best(preferences: np.ndarray, before: np.ndarray | None) -> np.ndarray:
-    """A greedy action [S]; the one before where it is still among the best, so that equal policies do not alternate."""
+def _one_greedy(preferences: np.ndarray, before: np.ndarray | None) -> np.ndarray:
+    """A greedy policy [S, A] of one action each; the one before where it is still among the best, so that equal
+    policies do not alternate."""
     best = best_actions(preferences)
-    first = best.argmax(axis=-1)
-    if before is None:
-        return np.asarray(first)
-    kept = best[np.arange(len(best)), before]
-    return np.where(kept, before, first)
+    kept = best if before is None else best * before
+    action = np.where(kept.any(axis=-1), kept.argmax(axis=-1), best.argmax(axis=-1))
+    return np.asarray(np.eye(best.shape[1])[action])
 
 
-def _empathic_full(mdp: FiniteMDP, gamma: float, aggregation: str) -> Solution:
-    """Policy iteration on the aggregator's policy: each advisor evaluates it, the aggregator takes the best.
+def _empathic(mdp: FiniteMDP, gamma: float, aggregation: str) -> Solution:
+    """What the aggregator does, and what that is worth to each advisor, in turns until a policy comes again.
 
-    With a sum every round is an improvement, and the end is the optimum. Other aggregations promise neither; a cycle of
-    policies is detected and reported.
+    With whole states this is policy iteration: of a sum every round is an improvement, and the end is the optimum.
+    Other aggregations promise neither. With local states each advisor estimates the aggregator's policy by how often
+    each action is greedy where it stands, and nothing promises that this settles. A cycle of policies is reported.
     """
-    actions: np.ndarray | None = None
-    seen: dict[bytes, int] = {}
-    policy, cycle = np.full((mdp.states, len(mdp.actions)), 1.0 / len(mdp.actions)), 10_000
-    for iteration in range(10_000):
-        actions = _first_best(evaluate(mdp, policy, gamma).aggregated_by(aggregation).preferences, actions)
-        policy = np.eye(len(mdp.actions))[actions]
-        if (before := seen.setdefault(actions.tobytes(), iteration)) < iteration:
-            cycle = iteration - before
-            break
-    found = evaluate(mdp, policy, gamma).aggregated_by(aggregation)
-    assert actions is not None
-    done = cycle == 1 or np.array_equal(_first_best(found.preferences, actions), actions)
-    return replace(
-        found, planning="empathic", converged=done and found.converged, iterations=iteration + 1,
-        cycle=0 if done else cycle,
-    )  # fmt: skip
-
-
-def _empathic_local(mdp: FiniteMDP, gamma: float, aggregation: str, rounds: int = 200) -> Solution:
-    """Local states: each advisor estimates the aggregator's policy by how often each action is greedy where it stands.
-
-    The estimate f_j(a | x_j) weighs the global states by how often a slightly exploring aggregator visits them. There
-    is no guarantee that this settles; a cycle of policies is detected and reported.
-    """
-    found = _each(mdp, gamma, "agnostic").aggregated_by(aggregation)
+    policy = None
+    found = _each(mdp, gamma, "agnostic", full=mdp.full)
     seen: dict[bytes, int] = {}
     cycle = -1
-    for iteration in range(rounds):
-        best = found.policy
-        if (before := seen.setdefault(best.tobytes(), iteration)) < iteration:
+    for iteration in range(10_000 if mdp.full else 200):
+        preferences = found.aggregated_by(aggregation).preferences
+        policy = _one_greedy(preferences, policy) if mdp.full else greedy_policy(preferences)
+        if (before := seen.setdefault(policy.tobytes(), iteration)) < iteration:
             cycle = iteration - before
             break
-        met = visits(mdp, best, 0.05)
-        estimates = [local_estimate(mdp, j, best, met) for j in range(mdp.n)]
-        found = _each(mdp, gamma, "empathic", estimates).aggregated_by(aggregation)
+        if mdp.full:
+            found = evaluate(mdp, policy, gamma)
+        else:
+            found = _each(mdp, gamma, "empathic", local_estimates(mdp, policy))
     settled = cycle == 1
-    return replace(found, converged=settled and found.converged, iterations=iteration, cycle=0 if settled else cycle)
+    return replace(
+        found, planning="empathic", aggregation=aggregation, converged=settled and found.converged,
+        iterations=iteration + 1, cycle=0 if settled else cycle,
+    )  # fmt: skip
 
 
 def visits(mdp: FiniteMDP, policy: np.ndarray, epsilon: float) -> np.ndarray:
@@ -303,11 +284,13 @@ def visits(mdp: FiniteMDP, policy: np.ndarray, epsilon: float) -> np.ndarray:
     return occupied + 1e-9
 
 
-def local_estimate(mdp: FiniteMDP, j: int, policy: np.ndarray, occupied: np.ndarray) -> np.ndarray:
-    """f_j(a | x_j) [S_j, A]: how often each action is greedy in each local state."""
-    row = mdp.local[j]
-    active = row >= 0
-    total = np.zeros((int(row.max()) + 1, policy.shape[1]))
-    np.add.at(total, row[active], (policy * occupied[:, None])[active])
-    mass = total.sum(axis=-1, keepdims=True)
-    return np.asarray(np.where(mass > 0, total / np.maximum(mass, 1e-300), 1.0 / policy.shape[1]))
+def local_estimates(mdp: FiniteMDP, policy: np.ndarray) -> list[np.ndarray]:
+    """f_j(a | x_j) [S_j, A] of each advisor: how often each action is greedy in each local state, where global states
+    weigh as much as a slightly exploring aggregator visits them."""
+    met, found = policy * visits(mdp, policy, 0.05)[:, None], []
+    for row in mdp.local:
+        total = np.zeros((int(row.max()) + 1, policy.shape[1]))
+        np.add.at(total, row[row >= 0], met[row >= 0])
+        mass = total.sum(axis=-1, keepdims=True)
+        found.append(np.where(mass > 0, total / np.maximum(mass, 1e-300), 1.0 / policy.shape[1]))
+    return found

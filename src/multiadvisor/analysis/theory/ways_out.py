@@ -87,9 +87,7 @@ def _stuck_somewhere(solution: Solution) -> bool:
 
 def _searched(mdp: FiniteMDP, aggregation: str) -> float:
     """The gamma up to which no greedy walk of egocentric advisors is stuck; 1 where none was found at any."""
-    first = first_gamma(
-        lambda gamma: _stuck_somewhere(solve(mdp, "egocentric", gamma, aggregation)), grid=20, precision=1e-3
-    )
+    first = first_gamma(lambda gamma: _stuck_somewhere(solve(mdp, "egocentric", gamma, aggregation)), grid=20, digits=3)
     return 1.0 if first is None else math.floor(1e3 * (first - 1e-3)) / 1e3
 
 
@@ -119,12 +117,8 @@ def _by_p_norm(mdp: FiniteMDP, gamma: float) -> WayOut | None:
         solution = solve(mdp, "egocentric", gamma, name)
         if not _stuck_somewhere(solution):
             proved = gamma if not broken_premises(solution) and rate(solution) < 1.0 else None
-            return WayOut(
-                f"--aggregation {name}",
-                max(gamma, _searched(mdp, name)),
-                proved,
-                "use a p-norm of the wishes",
-            )
+            safe = max(gamma, _searched(mdp, name))
+            return WayOut(f"--aggregation {name}", safe, proved, "use a p-norm of the wishes")
     return None
 
 

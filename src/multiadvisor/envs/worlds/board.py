@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +29,6 @@ class Board:
     text: str
     walls: np.ndarray  # [height, width] bool
     place: np.ndarray  # [cells, 2] row and column of each free cell
-    cell: np.ndarray  # [height, width] the number of the free cell, or -1
     neighbour: np.ndarray  # [cells, 4] where each action leads
     start: int  # Pac-Boy's cell, or -1 for any
     ghosts: np.ndarray  # [ghosts] cells
@@ -100,9 +98,8 @@ def parse_maze(text: str, what: str = "the maze", random_start: bool = False) ->
     fruit = cell[symbols == "F"] if fixed else cell[(symbols == ".") | (symbols == "G")]
     if len(fruit) == 0:
         raise BadInput(f"{what} has no place for fruit: mark one with . or F")
-    neighbour = _neighbours(place, cell)
     board = Board(
-        text="\n".join(lines), walls=walls, place=place, cell=cell, neighbour=neighbour,
+        text="\n".join(lines), walls=walls, place=place, neighbour=_neighbours(place, cell),
         start=int(starts[0]) if len(starts) else -1, ghosts=cell[symbols == "G"], fruit=fruit, fixed=fixed,
     )  # fmt: skip
     _check_reachable(board, what)
@@ -110,26 +107,17 @@ def parse_maze(text: str, what: str = "the maze", random_start: bool = False) ->
 
 
 def _neighbours(place: np.ndarray, cell: np.ndarray) -> np.ndarray:
-    height, width = cell.shape
-    neighbour = np.repeat(np.arange(len(place))[:, None], len(DIRECTIONS), axis=1)
-    for action, (down, right) in enumerate(DIRECTIONS.values()):
-        row, column = place[:, 0] + down, place[:, 1] + right
-        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-        to = np.where(inside, cell[np.clip(row, 0, height - 1), np.clip(column, 0, width - 1)], -1)
-        neighbour[:, action] = np.where(to >= 0, to, neighbour[:, action])
-    return neighbour
+    row, column = (place[:, None] + 1 + np.array([*DIRECTIONS.values()])).transpose(2, 0, 1)  # [cells, 4] with a rim
+    to = np.pad(cell, 1, constant_values=-1)[row, column]
+    return np.ascontiguousarray(np.where(to >= 0, to, np.arange(len(place))[:, None]))  # as compiled loops walk it
 
 
 def _check_reachable(board: Board, what: str) -> None:
-    seen = np.zeros(len(board.place), bool)
     first = board.start if board.start >= 0 else int(board.fruit[0])
-    queue = deque([first])
-    seen[first] = True
-    while queue:
-        for to in board.neighbour[queue.popleft()]:
-            if not seen[to]:
-                seen[to] = True
-                queue.append(to)
+    seen, newest = np.zeros(len(board.place), bool), np.array([first])
+    while len(newest):
+        seen[newest] = True
+        newest = np.unique(board.neighbour[newest][~seen[board.neighbour[newest]]])
     cut_off = [int(cell) for cell in board.fruit if not seen[cell]]
     if board.start < 0:
         cut_off += [int(cell) for cell in np.flatnonzero(~seen)]

@@ -5,40 +5,27 @@ After the bunny world of Simpkins and Isbell (2019), small enough to be given as
 
 from __future__ import annotations
 
-import math
+from typing import Annotated
 
 import numpy as np
 
-from multiadvisor.envs.registry import register_task
-from multiadvisor.envs.worlds.board import DIRECTIONS
+from multiadvisor.envs.registry import Between, register_task
+from multiadvisor.envs.worlds.board import DIRECTIONS, parse_maze
 from multiadvisor.envs.worlds.gadgets import finite_task
-from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
 
 SIDE = 4
 CELLS, CORNERS = SIDE * SIDE, (0, SIDE - 1, SIDE * (SIDE - 1), SIDE * SIDE - 1)
 
 
-def neighbours() -> np.ndarray:
-    """[cell, direction] where a step leads; into the fence it leads nowhere."""
-    row, column = np.divmod(np.arange(CELLS), SIDE)
-    steps = [
-        (np.clip(row + down, 0, SIDE - 1), np.clip(column + right, 0, SIDE - 1)) for down, right in DIRECTIONS.values()
-    ]
-    return np.stack([SIDE * r + c for r, c in steps], axis=1)
-
-
 @register_task("bunny")
-def bunny(food: float = 1.0, wolf: float = 1.0) -> Task:
+def bunny(food: Annotated[float, Between(0)] = 1.0, wolf: Annotated[float, Between(0)] = 1.0) -> Task:
     """A bunny looks for food, which comes up in another corner when it is eaten, and a wolf strolls about.
 
     food: what the food advisor gets for a meal.
     wolf: what the wolf advisor loses when the wolf catches the bunny, which ends the episode.
     """
-    for name, value in (("food", food), ("wolf", wolf)):
-        if not 0 <= value < math.inf:
-            raise BadInput(f"{name} is {value}: give a finite number of at least 0")
-    to = neighbours()
+    to = parse_maze("\n".join(["." * SIDE] * SIDE), "the meadow", random_start=True).neighbour
     states, actions, strolls, others = CELLS * CELLS * 4, len(DIRECTIONS), len(DIRECTIONS), 3
     at, prowls, corner = np.unravel_index(np.arange(states), (CELLS, CELLS, 4))  # [S]
     # the outcomes are the wolf's step, then the corner in which food comes up next

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 
 from multiadvisor.core.board_layout import Grid, Sprite, Tile
-from multiadvisor.envs.registry import register_task
+from multiadvisor.envs.registry import Between, register_task
 from multiadvisor.envs.worlds.board import DIRECTIONS, parse_maze
 from multiadvisor.envs.worlds.gadgets import finite_task
-from multiadvisor.errors import BadInput
 from multiadvisor.task import Task
 
 MAZE = """\
@@ -27,14 +27,12 @@ LEARNERS = {  # each on the whole task, and how it plans
 
 
 @register_task("dyna-maze")
-def dyna_maze(slip: float = 0.2, limit: int = 1000) -> Task:
+def dyna_maze(slip: Annotated[float, Between(0, 1)] = 0.2, limit: int = 1000) -> Task:
     """Sutton's 9 x 6 maze, where moves may slip: several learners, each of which has the whole task before it.
 
     slip: the probability that a move goes anywhere.
     limit: episodes are cut off after this many steps.
     """
-    if not 0.0 <= slip <= 1.0:
-        raise BadInput(f"slip is {slip}: choose a probability, 0 to 1")
     board = parse_maze(MAZE)
     cells, goal = len(board.place), int(board.fruit[0])
     successor = np.repeat(board.neighbour[:, None, :], 4, axis=1)  # [S, A, K] where move k leads, whatever was meant

@@ -7,28 +7,27 @@ grows. The stock stands on levels; what falls between two of them goes to either
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Annotated, Literal
 
 import numpy as np
 
 from multiadvisor.core.board_layout import Grid, Sprite
 from multiadvisor.core.compiling import compiled
-from multiadvisor.envs.registry import register_task
+from multiadvisor.envs.registry import Between, register_task
 from multiadvisor.envs.worlds.gadgets import finite_task
-from multiadvisor.errors import BadInput, unknown
 from multiadvisor.task import Task
 
 GROWTH, MOST, FIRST, LEAST = 0.5, 200_000, 150_000, 200
 CAUGHT, COST, UNIT = 0.98, 1000.0, 1000.0  # rewards are in thousands of fish
 EFFORTS = np.array([0.0, 0.1, 0.2, 0.3, 0.5, 1.0])
 LEVELS = np.array([LEAST, 600, 2000, 5000, *range(10_000, MOST + 1, 10_000)])
-HEARD, STARTS = ("fleet", "boat"), ("paper", "anywhere")
 
 
 @compiled
-def one_advises(world, x, advisors, m, voice):
+def one_advises(world, x, advisors, m, weight):
     """Only the boat whose turn it is."""
     for i in range(m):
-        voice[i] = voice[i] if advisors[i] == x[0] % world.local.shape[0] else 0.0
+        weight[i] = weight[i] if advisors[i] == x[0] % world.local.shape[0] else 0.0
 
 
 def _grid(boats: int) -> Grid:
@@ -43,7 +42,10 @@ def _grid(boats: int) -> Grid:
 
 
 @register_task("fishery")
-def fishery(boats: int = 10, heard: str = "fleet", start: str = "paper", years: int = 100) -> Task:
+def fishery(
+    boats: Annotated[int, Between(1, 50)] = 10, heard: Literal["fleet", "boat"] = "fleet",
+    start: Literal["paper", "anywhere"] = "paper", years: Annotated[int, Between(1, 100_000)] = 100,
+) -> Task:  # fmt: skip
     """Boats share a stock of fish and decide one after the other how hard to fish; they can fish it to extinction.
 
     boats: how many, each with an advisor.
@@ -51,11 +53,6 @@ def fishery(boats: int = 10, heard: str = "fleet", start: str = "paper", years: 
     start: "paper", 150,000 fish, or "anywhere", any level.
     years: episodes are cut off after this many.
     """
-    for what, given, known in (("heard", heard, HEARD), ("start", start, STARTS)):
-        if given not in known:
-            raise unknown(f"option {what} of task 'fishery'", given, known)
-    if not (1 <= boats <= 50 and 1 <= years <= 100_000):
-        raise BadInput(f"{boats} boats for {years} years cannot be: choose 1 to 50 boats and 1 to 100,000 years")
     boat = np.tile(np.arange(boats), len(LEVELS))[:, None]  # [S, 1] whose turn it is
     stock = np.repeat(LEVELS, boats)[:, None]  # [S, 1]
     last = boat == boats - 1

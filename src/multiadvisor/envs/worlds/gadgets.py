@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
+from typing import Annotated
 
 import numpy as np
 
 from multiadvisor.core.board_layout import Grid, Sprite, Tile
-from multiadvisor.envs.registry import register_task
+from multiadvisor.envs.registry import Between, register_task
 from multiadvisor.envs.worlds.board import DIRECTIONS
 from multiadvisor.errors import BadInput
 from multiadvisor.task import Advisor, Task
@@ -67,7 +67,7 @@ def two_goal(r1: float = 1.0, r2: float = 1.0) -> Task:
 
     r1, r2: what the two goals pay; waiting wins above gamma = max(r1, r2) / (r1 + r2).
     """
-    if not (0 < r1 < math.inf and 0 < r2 < math.inf):
+    if min(r1, r2) <= 0:
         raise BadInput(f"the goals of two-goal pay {r1} and {r2}: give finite numbers above 0")
     board = Grid(
         (1, 3), np.array([(0, 1)]), np.zeros((1, 3), np.int64), ((0, 0), (0, -1), (0, 1)), (Sprite("player", 0),),
@@ -101,16 +101,12 @@ def dollars_and_euros(failure: float = 0.1) -> Task:
 
 
 @register_task("bridge")
-def bridge(length: int = 3, danger: float = 1.0) -> Task:
+def bridge(length: Annotated[int, Between(1, 1000)] = 3, danger: Annotated[float, Between(0)] = 1.0) -> Task:
     """A bridge over water: agnostic advisors will not set foot on it, egocentric and empathic ones cross.
 
     length: the number of steps on the bridge.
     danger: what a fall costs; reaching the other side pays 1.
     """
-    if not 1 <= length <= 1000:
-        raise BadInput(f"the bridge has length {length}: choose 1 to 1000")
-    if not 0 <= danger < math.inf:
-        raise BadInput(f"danger is {danger}: give a finite number of at least 0")
     states = length + 1  # the bank, then the places on the bridge
     successor, final, reward = np.zeros((states, 4, 1)), np.zeros((states, 4, 1)), np.zeros((states, 4, 1, 2))
     place = np.arange(states)
@@ -132,14 +128,16 @@ def bridge(length: int = 3, danger: float = 1.0) -> Task:
 
 
 @register_task("resource-scheduling")
-def resource_scheduling(jobs: int = 3, work: int = 2) -> Task:
+def resource_scheduling(
+    jobs: Annotated[int, Between(1, 8)] = 3, work: Annotated[int, Between(1, 100)] = 2
+) -> Task:  # fmt: skip
     """Each step one unit of work goes to one of several jobs, each with an advisor: progressive, so no attractor ever.
 
     jobs: how many.
     work: the units each of them needs; a job that is done pays 1.
     """
-    if not (1 <= jobs <= 8 and 1 <= work <= 100 and (work + 1) ** jobs <= 100_000):
-        raise BadInput(f"{jobs} jobs of {work} units cannot be: choose 1 or more, with (work + 1)^jobs below 100,000")
+    if (work + 1) ** jobs > 100_000:
+        raise BadInput(f"{jobs} jobs of {work} units are too many states: let (work + 1)^jobs be at most 100,000")
     left = np.stack(np.unravel_index(np.arange((work + 1) ** jobs), (work + 1,) * jobs))  # [jobs, S] units to do
     states = left.shape[1]
     successor, final = np.zeros((states, jobs, 1)), np.zeros((states, jobs, 1))
@@ -160,7 +158,11 @@ def resource_scheduling(jobs: int = 3, work: int = 2) -> Task:
 
 
 @register_task("random-mdp")
-def random_mdp(states: int = 10, actions: int = 3, advisors: int = 3, outcomes: int = 3, instance: int = 0) -> Task:
+def random_mdp(
+    states: Annotated[int, Between(1, 5000)] = 10, actions: Annotated[int, Between(1, 100)] = 3,
+    advisors: Annotated[int, Between(1, 500)] = 3, outcomes: Annotated[int, Between(1, 100)] = 3,
+    instance: Annotated[int, Between(0)] = 0,
+) -> Task:  # fmt: skip
     """A random finite MDP: random outcomes, normal rewards for every advisor, episodes that end now and then.
 
     states: how many.
@@ -169,12 +171,6 @@ def random_mdp(states: int = 10, actions: int = 3, advisors: int = 3, outcomes: 
     outcomes: how many things may happen after an action.
     instance: which of the random ones.
     """
-    for what, count, most in (("states", states, 5000), ("actions", actions, 100), ("advisors", advisors, 500),
-                              ("outcomes", outcomes, 100)):  # fmt: skip
-        if not 1 <= count <= most:
-            raise BadInput(f"random-mdp with {count} {what} cannot be: choose 1 to {most}")
-    if instance < 0:
-        raise BadInput(f"instance is {instance}: give an integer of at least 0")
     if (size := states * actions * outcomes * advisors) > _MOST_NUMBERS:
         raise BadInput(f"random-mdp with {size} rewards cannot be: choose fewer, at most {_MOST_NUMBERS}")
     generator = np.random.default_rng([instance, states, actions, advisors, outcomes])

@@ -102,6 +102,12 @@ def local_states(world, x, advisors, m, local):
 
 
 @compiled
+def local_state(world, x, j):
+    """phi_j of one advisor."""
+    return x[0] * world.neighbour.shape[0] + x[1 + j] if j < world.ghost_start.shape[0] else x[0]
+
+
+@compiled
 def ways(world, cell):
     """How many moves a ghost may make from a cell, each as likely as the others."""
     return max(world.degree[cell], 1) if world.ghosts_always_move else 4
@@ -180,7 +186,7 @@ def world_of(constants: MazeConstants) -> World:
     sizes = (cells,) * (1 + ghosts) + (2,) * places
     return World(
         constants, len(sizes), reset, begin, local_states, step, sizes, going, outcomes=outcomes,
-        bounds=np.stack([np.minimum(pays, 0.0), np.maximum(pays, 0.0)], axis=1),
+        bounds=np.stack([np.minimum(pays, 0.0), np.maximum(pays, 0.0)], axis=1), local_state=local_state,
     )  # fmt: skip
 
 

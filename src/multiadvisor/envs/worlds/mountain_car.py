@@ -8,15 +8,14 @@ those of speeds as a row below it.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from multiadvisor.core.board_layout import Grid, Sprite, Tile
 from multiadvisor.core.compiling import compiled
 from multiadvisor.core.rng import WORLD, draw, uniform
-from multiadvisor.envs.registry import register_task
-from multiadvisor.errors import BadInput
+from multiadvisor.envs.registry import Between, register_task
 from multiadvisor.task import Advisor, Task, World
 
 FINE = float(1 << 40)
@@ -125,15 +124,15 @@ def _grid() -> Grid:
 
 
 @register_task("mountain-car")
-def mountain_car(scale: float = 50.0, discount: float = 0.99, limit: int = 200) -> Task:
+def mountain_car(
+    scale: Annotated[float, Between(0)] = 50.0, discount: Annotated[float, Between(0, 1)] = 0.99, limit: int = 200
+) -> Task:
     """MountainCar-v0 in cells of position and speed: an advisor without shaping, three shaped by a potential.
 
     scale: the largest difference of potential, in steps.
     discount: that of the shaping; learn with the same gamma, so that it does not change the best policy.
     limit: episodes are cut off after this many steps.
     """
-    if not (0.0 <= scale < math.inf and 0.0 <= discount <= 1.0):
-        raise BadInput(f"a scale of {scale} and a discount of {discount} cannot be: give at least 0, and 0 to 1")
     cells = PLACES + SPEEDS
     advisors = tuple(Advisor(name, state="position, speed", states=cells * cells) for name in SHAPINGS)
     sizes = (PLACES, cells, int((RIGHT - LEFT) * FINE) + 2, int(2 * FASTEST * FINE) + 2)

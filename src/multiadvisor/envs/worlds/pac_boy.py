@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from multiadvisor.envs.registry import register_task
+from multiadvisor.envs.registry import Between, register_task
 from multiadvisor.envs.worlds.board import DIRECTIONS, Board, parse_maze, read_maze
-from multiadvisor.errors import BadInput, short, unknown
+from multiadvisor.errors import BadInput, short
 from multiadvisor.task import Advisor, Task
 
+Rules = Literal["paper", "hra"]
+TOUCH = -10.0  # the reward
 PAC_BOY = """\
 ....#.#....
 .##.#.#.##.
@@ -38,14 +40,12 @@ __F__"""
 
 
 def maze_task(
-    name: str, board: Board, *, options: dict[str, Any] | None = None, rules: str = "paper", ghosts: bool = True,
-    limit: int = 300, fruits: int = -1, probability: float = 0.5, touch_reward: float = -10.0,
+    name: str, board: Board, *, options: dict[str, Any] | None = None, rules: Rules = "paper", ghosts: bool = True,
+    limit: int = 300, fruits: int = -1,
 ) -> Task:  # fmt: skip
     """A task in a maze: ghosts first, then the places that may hold fruit."""
     from multiadvisor.envs.worlds import maze
 
-    if rules not in ("paper", "hra"):
-        raise unknown("rules", rules, ("paper", "hra"))
     cells = len(board.place)
     free = np.zeros((cells, 4), np.int64)
     degree = np.zeros(cells, np.int64)
@@ -60,8 +60,8 @@ def maze_task(
         fruits = len(board.fruit)
     constants = maze.MazeConstants(
         neighbour=board.neighbour, free=free, degree=degree, start=board.start, ghost_start=ghost_start,
-        fruit_cell=board.fruit, fruit_at=fruit_at, fruits=fruits, probability=probability,
-        ghosts_always_move=rules == "hra", fruit_reward=1.0, touch_reward=touch_reward,
+        fruit_cell=board.fruit, fruit_at=fruit_at, fruits=fruits, probability=0.5,
+        ghosts_always_move=rules == "hra", fruit_reward=1.0, touch_reward=TOUCH,
     )  # fmt: skip
     g = len(ghost_start)
     advisors = [
@@ -71,7 +71,7 @@ def maze_task(
     advisors += [Advisor(f"fruit {board.name(c)}", state="cell", states=cells, group="fruits") for c in board.fruit]
 
     def touches(returns: np.ndarray) -> dict[str, np.ndarray]:
-        return {"touches": np.rint(returns[:, :g].sum(axis=1) / touch_reward)}
+        return {"touches": np.rint(returns[:, :g].sum(axis=1) / TOUCH)}
 
     return Task(
         name=name, actions=tuple(DIRECTIONS), advisors=tuple(advisors), world=maze.world_of(constants), limit=limit,
@@ -80,8 +80,8 @@ def maze_task(
 
 
 @register_task("pac-boy")
-def pac_boy(rules: str = "paper", maze: str | None = None, ghosts: bool = True, limit: int = 300) -> Task:
-    """The paper's fruit collection episode: an 11 x 11 maze, 75 fruit places, two ghosts, 77 advisors.
+def pac_boy(rules: Rules = "paper", maze: str | None = None, ghosts: bool = True, limit: int = 300) -> Task:
+    """The paper's fruit collection task: an 11 x 11 maze, 75 fruit places, two ghosts, 77 advisors.
 
     rules: "paper", or "hra": ghosts always move, and swapping places with one is a touch.
     maze: a text file with a maze of your own, or its text.
@@ -95,15 +95,16 @@ def pac_boy(rules: str = "paper", maze: str | None = None, ghosts: bool = True, 
 
 
 @register_task("fruit-grid")
-def fruit_grid(width: int = 5, height: int = 5, fruits: int = 5, limit: int = 300) -> Task:
+def fruit_grid(
+    width: Annotated[int, Between(1, 1000)] = 5, height: Annotated[int, Between(1, 1000)] = 5, fruits: int = 5,
+    limit: int = 300,
+) -> Task:  # fmt: skip
     """An open grid without ghosts: Pac-Boy starts anywhere, `fruits` fruits lie anywhere else.
 
     width, height: the size of the grid.
     fruits: how many of them, on other cells in every episode.
     limit: episodes are cut off after this many steps.
     """
-    if not (1 <= width <= 1000 and 1 <= height <= 1000 and width * height >= 2):
-        raise BadInput(f"a fruit grid of {width} x {height} cannot be: choose sides from 1 to 1000, two cells at least")
     if not 1 <= fruits < width * height:
         raise BadInput(f"{fruits} fruits do not fit on {width} x {height} cells beside Pac-Boy: choose 1 or more")
     board = parse_maze("\n".join(["." * width] * height), "the grid", random_start=True)

@@ -6,14 +6,13 @@ features of linear Q-learning they cannot tell neighbouring places quite apart (
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from multiadvisor.core.compiling import compiled
 from multiadvisor.core.rng import WORLD, below, draw
-from multiadvisor.envs.registry import register_task
-from multiadvisor.errors import BadInput
+from multiadvisor.envs.registry import Between, register_task
 from multiadvisor.task import Advisor, Task, World
 
 
@@ -56,7 +55,10 @@ def step(world, x, action, key, advisors, m, reward, ended):
 
 
 @register_task("tile-chain")
-def tile_chain(length: int = 50, width: int = 2, mapping: str | None = None, mapped_alpha: float = 1.0) -> Task:
+def tile_chain(
+    length: Annotated[int, Between(2, 10_000)] = 50, width: Annotated[int, Between(1, 20)] = 2,
+    mapping: str | None = None, mapped_alpha: float = 1.0,
+) -> Task:  # fmt: skip
     """A chain of places, any of them the first; beyond its right end is 1. Seen through overlapping tiles.
 
     length: how many places.
@@ -64,8 +66,6 @@ def tile_chain(length: int = 50, width: int = 2, mapping: str | None = None, map
     mapping: the scale on which values are moved, as in log:100.
     mapped_alpha: the step size on that scale.
     """
-    if not (1 <= width <= 20 and 2 <= length <= 10_000):
-        raise BadInput(f"a chain of {length} places and tiles of {width} cannot be: choose 2 to 10,000, and 1 to 20")
     advisors = tuple(
         Advisor(f"tiling {j + 1}", state=f"tile {j + 1}", states=(length - 1 + j) // width + 1, mapping=mapping,
               mapped_alpha=mapped_alpha)

@@ -1,7 +1,7 @@
 // Several agents in one table: runs by row, and by column what each term was paid, how it drives, and whether it is right.
 
 import { el, plural, sameParts, scoreText, setText, signed } from "./dom.js";
-import { csvText, download } from "./exporting.js";
+import { csvText, saveCsv } from "./exporting.js";
 import { isPushed } from "./insight.js";
 import { tableOf } from "./tables.js";
 
@@ -15,7 +15,7 @@ const PLAIN = [
 ];
 const OF_TERM = [
   ["return", (one) => one.return, (value) => scoreText(value) || "0"],
-  ["drives", (one) => one.influence.push ?? one.influence.changed, (value) => `${(100 * value).toFixed(1)}%`],
+  ["drives", (one) => (one.alone ? null : (one.influence.push ?? one.influence.changed)), (value) => `${(100 * value).toFixed(1)}%`],
   ["bias", (one) => one.calibration?.bias ?? null, (value) => signed(value)],
 ];
 const CSV_OF_TERM = [
@@ -30,8 +30,9 @@ const CSV_OF_TERM = [
 
 // What a run's episodes tell, term by term: its advisors or, of many, what is known of their groups.
 function byTerm(found) {
-  const few = Object.keys(found.advisors).length <= WIDE || !Object.keys(found.groups).length;
-  return few ? found.advisors : found.groups;
+  const own = Object.entries(found.advisors);
+  if (own.length === 1) return { [own[0][0]]: { ...own[0][1], alone: true } }; // it drives everything, which says nothing
+  return own.length <= WIDE || !Object.keys(found.groups).length ? found.advisors : found.groups;
 }
 
 // The names of terms: all, or of many those that drive most.
@@ -83,7 +84,9 @@ class TaskTable {
         value: (found) => (byTerm(found)[term] ? of(byTerm(found)[term]) : null),
       })),
     );
-    return [...plain, ...own];
+    // of groups nothing is known of the bias
+    const known = ({ value, first }) => first || rows.some(({ found }) => Number.isFinite(found && value(found)));
+    return [...plain, ...own.filter(known)];
   }
 
   fillHead(columns) {
@@ -91,7 +94,10 @@ class TaskTable {
     this.groups.hidden = !terms.length;
     this.groups.replaceChildren(
       el("td", { colSpan: 2 + columns.filter(({ term }) => !term).length }),
-      ...terms.map((term) => el("th", { scope: "colgroup", colSpan: OF_TERM.length, class: "term", title: term }, term)),
+      ...terms.map((term) => {
+        const colSpan = columns.filter((one) => one.term === term).length;
+        return el("th", { scope: "colgroup", colSpan, class: "term", title: term }, term);
+      }),
     );
     this.head.replaceChildren(
       this.sorter({ key: "", name: "run" }),
@@ -184,27 +190,20 @@ export class Agents {
     const rows = this.rows.filter(({ found }) => found);
     const names = [...new Set(rows.flatMap(({ found }) => Object.keys(found.advisors)))];
     const head = ["run", "task", "setting", "episodes", "score", "own score", "steps", "terminated", "stuck", "caveat"];
+    const figures = ["score", "own", "length", "terminated", "stuck", "caveat"];
     const pushed = rows.some(({ found }) => isPushed(found));
     const columns = CSV_OF_TERM.filter(([what]) => what !== "push" || pushed);
     const lines = [[...head, ...names.flatMap((name) => columns.map(([what]) => `${what}/${name}`))]];
     for (const { run, found } of rows)
       lines.push([
-        run.name,
-        run.task,
-        run.label,
-        found.episodes.length,
-        found.score,
-        found.own,
-        found.length,
-        found.terminated,
-        found.stuck,
-        found.caveat,
+        ...[run.name, run.task, run.label, found.episodes.length],
+        ...figures.map((what) => found[what]),
         ...names.flatMap((name) => columns.map(([, of]) => (found.advisors[name] ? (of(found.advisors[name]) ?? "") : ""))),
       ]);
     return csvText(lines);
   }
 
   export() {
-    download("agents.csv", this.csvText(), "text/csv");
+    saveCsv(["agents"], this.csvText());
   }
 }

@@ -10,17 +10,11 @@ import { EpisodeView } from "./episodeview.js";
 import { CompareView } from "./compareview.js";
 import { Gallery } from "./gallery.js";
 import { Curves } from "./curves.js";
+import { Maps } from "./maps.js";
 import { isDark, paletteOf } from "./colours.js";
-import {
-  exportBoards,
-  exportCharts,
-  exportCsv,
-  exportCurves,
-  exportHtml,
-  exportMenu,
-  exportPair,
-} from "./exporting.js";
+import { exportMenu, offersOf } from "./exporting.js";
 import { OWN_WEIGHTS, weightsNow } from "./weights.js";
+import { Answer } from "./answer.js";
 import { Insights } from "./insight.js";
 import { Agents } from "./agents.js";
 import { Live, Watch } from "./live.js";
@@ -45,10 +39,10 @@ class App {
     this.runPick = this.picker("run", "Run");
     this.firstPick = this.picker("run", "First run");
     this.otherPick = this.picker("other", "Second run");
-    [this.episodePick, this.pairEpisodePick] = [0, 1].map(() => {
-      const pick = el("select", { onchange: () => this.store.set({ episode: Number(pick.value), step: 0 }) });
-      return pick;
-    });
+    [this.episodePick, this.pairEpisodePick] = [0, 1].map(() =>
+      el("select", { onchange: ({ target }) => this.store.set({ episode: Number(target.value), step: 0 }) }),
+    );
+    this.answer = new Answer(this.store, source, this.insights, this.redraw);
     this.episode = new EpisodeView({
       store: this.store,
       source,
@@ -56,16 +50,21 @@ class App {
       redraw: this.redraw,
       loader: this.loader,
       insights: this.insights,
+      answer: this.answer,
       retrain: () => this.retrain(),
     });
     this.compare = new CompareView({
       store: this.store,
       player: this.player,
+      source,
+      redraw: this.redraw,
       selects: [this.firstPick, this.otherPick],
+      insights: this.insights,
       episode: this.pairEpisodePick,
     });
     this.gallery = new Gallery(this.store, source, this.player, listing.gallery, listing.plannings, this.redraw);
     this.curves = new Curves(this.store, source, this.redraw);
+    this.maps = new Maps(source, this.redraw, (run, progress) => this.train({ do: "watch", run }, progress));
     this.bar = el(
       "div",
       { class: "toolbar" },
@@ -101,12 +100,9 @@ class App {
   }
 
   picker(name, label) {
-    const pick = el("select", {
-      "aria-label": label,
-      onchange: () =>
-        this.store.set({ [name]: Number(pick.value), step: 0, map: -1, cell: -1, against: -1, ...OWN_WEIGHTS }),
-    });
-    return pick;
+    const onchange = ({ target }) =>
+      this.store.set({ [name]: Number(target.value), step: 0, map: -1, cell: -1, against: -1, ...OWN_WEIGHTS });
+    return el("select", { "aria-label": label, onchange });
   }
 
   fillPickers() {
@@ -150,54 +146,18 @@ class App {
       this.theme.setAttribute("aria-label", `Colours: ${theme}`);
       this.theme.title = `Colours: ${theme}`;
     };
-    const close = el("button", { onclick: () => this.dialog.close() }, "Close");
     this.dialog = el(
       "dialog",
       { "aria-labelledby": "help-title" },
       el("h2", { id: "help-title" }, "Keys"),
       el("dl", {}, KEYS.flatMap(([key, text]) => [el("dt", {}, key), el("dd", {}, text)])),
-      close,
+      el("button", { onclick: () => this.dialog.close() }, "Close"),
     );
     document.body.append(this.dialog);
-    const show = () => this.dialog.showModal();
-    const help = el("button", { class: "icon", "aria-label": "Help: keys", title: "Keys", onclick: show }, "?");
-    this.menu = exportMenu(() => this.offers(), (text) => this.say(text));
+    const onclick = () => this.dialog.showModal();
+    const help = el("button", { class: "icon", "aria-label": "Help: keys", title: "Keys", onclick }, "?");
+    this.menu = exportMenu(() => offersOf(this), (text) => this.say(text));
     byId("tools").replaceChildren(this.menu, this.theme, help);
-  }
-
-  // What can be taken away from the view as it stands there.
-  offers() {
-    const { state } = this.store;
-    const palette = paletteOf(state.theme);
-    const found = [];
-    const boards = (shown, views, step) => {
-      const runs = shown.map((one) => one.run);
-      const text = views.length > 1 ? "Boards as PNG" : "Board as PNG";
-      if (runs.every((run) => run.grid)) found.push([text, () => exportBoards(views, runs, step, palette)]);
-    };
-    if (state.view === "episode" && this.shown) {
-      boards([this.shown], [this.episode.board], state.step);
-      found.push(["Episode as CSV", () => exportCsv(this.shown.episode, weightsNow(this.shown.run, state))]);
-    }
-    if (state.view === "compare" && this.shown) {
-      boards(this.pair, this.compare.boards, state.step);
-      found.push(["Episodes as CSV", () => exportPair(this.pair)]);
-    }
-    if (state.view === "gallery" && this.gallery.shown) {
-      const { shown } = this.gallery;
-      boards([shown], [this.gallery.board], state.at);
-      found.push(["Episode as CSV", () => exportCsv(shown.episode, shown.run.weights)]);
-    }
-    if (state.view === "learning" && this.curves.drawn.length) {
-      found.push(["Curves as PNG", () => exportCharts(this.curves.drawn, this.curves.measure, palette)]);
-      found.push(["Curves as CSV", () => exportCurves(this.curves.curves, this.curves.measure)]);
-    }
-    const [one, two] = [this.listing.runs[state.run], this.listing.runs[state.other]];
-    if (this.source.live && one && state.view !== "gallery") {
-      const beside = two && two !== one && two.task === one.task;
-      found.push(["Page as HTML", () => exportHtml(this.source, beside ? [one, two] : [one], state.episode)]);
-    }
-    return found;
   }
 
   async retrain() {
@@ -210,18 +170,21 @@ class App {
     this.schedule();
     try {
       const weights = Array.from(weightsNow(this.shown.run, state));
-      const { id } = await this.source.ask({ do: "retrain", run: entry.id, weights }, (share) => {
-        progress.value = share;
-      });
-      this.listing = await this.source.listing();
-      const run = this.listing.runs.findIndex((one) => one.id === id);
+      await this.train({ do: "retrain", run: entry.id, weights }, (share) => (progress.value = share));
       progress.hidden = true;
-      this.store.set({ run, other: state.run, step: 0, ...OWN_WEIGHTS });
     } catch (error) {
       progress.hidden = true;
       this.episode.weights.problem = { text: error.message, weights: state.weights };
     }
     this.schedule();
+  }
+
+  // Let the library train an agent, and show it.
+  async train(question, progress) {
+    const { id } = await this.source.ask(question, progress);
+    this.listing = await this.source.listing();
+    const run = this.listing.runs.findIndex((one) => one.id === id);
+    this.store.set({ view: "episode", run, other: this.store.state.run, step: 0, ...OWN_WEIGHTS });
   }
 
   // The first episode of the newest checkpoint.
@@ -274,11 +237,11 @@ class App {
       if (this.player.playing) this.player.pause();
       this.player.field = state.view === "gallery" ? "at" : "step";
       const roots = {
-        episode: [this.bar, this.episode.root],
+        episode: [this.bar, this.answer.root, this.episode.root],
         compare: [this.compare.root],
         gallery: [this.gallery.root],
         agents: [this.agents.root],
-        learning: [this.training.root, this.curves.root],
+        learning: [this.training.root, this.maps.root, this.curves.root],
       };
       this.main.replaceChildren(...roots[state.view]);
     }
@@ -289,7 +252,7 @@ class App {
       episode: () => this.drawEpisode(state, palette),
       compare: () => this.drawCompare(state, palette),
       gallery: () => this.drawGallery(state, palette),
-      agents: () => this.agents.render(this.listing.runs, this.watch.versions),
+      agents: () => this.agents.render(this.listing.runs.filter((run) => !run.diagnosis), this.watch.versions),
       learning: () => this.drawLearning(state, palette),
     }[state.view]();
     if (!this.player.playing) setText(this.live, sentence ?? "");
@@ -318,13 +281,14 @@ class App {
     // a newer checkpoint is taken up by itself only where nobody is in the middle of an episode
     if (state.step === 0 && !this.player.playing) this.watch.adopt();
     this.fresh.hidden = !entry || !this.watch.stale(entry.id);
+    this.episodePick.parentNode.hidden = Boolean(entry?.diagnosis);
+    if (entry?.diagnosis) return this.drawDiagnosis(entry);
     const shown = this.loader.get(entry, state.episode);
-    const problem = entry
-      ? this.loader.problem(entry, state.episode)
-      : `There are ${this.listing.runs.length} runs here, and so no run ${state.run + 1}.`;
-    this.bar.hidden = false;
+    const none = `There are ${this.listing.runs.length} runs here, and so no run ${state.run + 1}.`;
+    const problem = entry ? this.loader.problem(entry, state.episode) : none;
     this.episode.root.hidden = !shown;
     this.shown = shown;
+    this.answer.root.hidden = !shown;
     if (!shown) {
       setText(this.episode.facts, "");
       this.say(problem || "Loading \u2026", Boolean(problem && entry)); // read aloud by itself
@@ -336,12 +300,22 @@ class App {
     return sentence;
   }
 
+  // Of anybody's policy there is a diagnosis, and no episode to look at.
+  drawDiagnosis(entry) {
+    [this.episode.root.hidden, this.answer.root.hidden] = [true, false];
+    setText(this.episode.facts, `A diagnosis of a policy in ${entry.task}.`);
+    this.shown = this.insights.of(entry.id, 0);
+    this.answer.render(this.shown, entry.id, null);
+    this.say("");
+    return this.episode.facts.textContent;
+  }
+
   drawCompare(state, palette) {
     this.adopt(this.compare);
     this.shown = null;
     const { runs } = this.listing;
     const [one, two] = [runs[state.run], this.compare.otherOf(runs, state)];
-    if (!one || !two) return this.compare.say("Two runs are needed to compare: `multiadvisor explore RUN RUN`.");
+    if (!one || !two || one.diagnosis || two.diagnosis) return this.compare.say("Two runs are needed to compare: `multiadvisor explore RUN RUN`.");
     if (one.task !== two.task)
       return this.compare.say(
         `${one.name} plays ${one.task} and ${two.name} plays ${two.task}: choose two runs of one task.`,
@@ -372,6 +346,8 @@ class App {
     this.curves.load(`${this.listing.runs.length} ${this.watch.checkpoints}`);
     this.curves.training = this.watch.busy;
     this.curves.render(state.measure, palette);
+    this.maps.load();
+    this.maps.render(this.curves.measure);
   }
 }
 

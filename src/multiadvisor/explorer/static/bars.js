@@ -1,7 +1,7 @@
 // Why this action: what each action is worth, and who makes it so. One bar for each action, negative to the left; every
 // part has a number and a colour of its own, and the list below the bars says whose it is.
 
-import { el, gapText, setText, signed, widthOf } from "./dom.js";
+import { el, gapText, plural, setText, signed, widthOf } from "./dom.js";
 import { huesOf } from "./hues.js";
 import { axisText } from "./lines.js";
 import { bestActions, hearPart, normalisedShare } from "./maths.js";
@@ -33,19 +33,19 @@ export function actionWord(name) {
 // The parts of a bar. What adds up is split: large groups together, the others one by one; so is a sum that is then
 // normalised. What does not, as a maximum, is one part; of an aggregation from elsewhere only the whole is known.
 function partsOf(run) {
-  if (!run.known) return [{ label: run.aggregation, members: new Set(), voice: -1 }];
-  return run.aggregator.parts.flatMap(({ name, additive }, voice) => {
-    const heard = (j) => run.aggregator.of[j] === voice;
+  if (!run.known) return [{ label: run.aggregation, members: new Set(), which: -1 }];
+  return run.aggregator.parts.flatMap(({ name, additive }, which) => {
+    const heard = (j) => run.aggregator.of[j] === which;
     if (!additive && name !== "normalised") {
       const named = run.groups.filter((group) => group.members.some(heard)).map((group) => group.name);
       const label = named.length > 3 ? name : `${name} of ${named.join(", ")}`;
-      return [{ label, members: new Set(run.names.map((_, j) => j).filter(heard)), voice }];
+      return [{ label, members: new Set(run.names.map((_, j) => j).filter(heard)), which }];
     }
     return run.groups.flatMap((group) => {
       const members = group.members.filter(heard);
       return members.length > (run.pointing ? 0 : TOGETHER)
-        ? [{ label: group.name, members: new Set(members), voice }]
-        : members.map((j) => ({ label: run.names[j], members: new Set([j]), voice }));
+        ? [{ label: group.name, members: new Set(members), which }]
+        : members.map((j) => ({ label: run.names[j], members: new Set([j]), which }));
     });
   });
 }
@@ -54,8 +54,8 @@ function partsOf(run) {
 function valuesOf(frame, shown) {
   const { run, episode, rows, advisors, parts, total } = frame;
   if (!run.known) return run.actions.map((_, a) => [total[a]]);
-  const each = shown.map(({ members, voice }) => {
-    const part = parts.find((one) => one.number === voice);
+  const each = shown.map(({ members, which }) => {
+    const part = parts.find((one) => one.number === which);
     const only = part ? part.at.map((_, k) => k).filter((k) => members.has(advisors[part.at[k]])) : [];
     if (!only.length) return new Float64Array(run.A);
     return (part.name === "normalised" ? normalisedShare : hearPart)(episode.table, run.A, part, rows, only);
@@ -64,10 +64,10 @@ function valuesOf(frame, shown) {
 }
 
 // What a part is called in the bar of one action: under a maximum, whose wish it is.
-function labelOf(frame, { label, voice }, action) {
+function labelOf(frame, { label, which }, action) {
   const { run, parts, advice, advisors } = frame;
-  if (run.aggregator.parts[voice]?.name !== "max") return label;
-  const part = parts.find(({ number }) => number === voice);
+  if (run.aggregator.parts[which]?.name !== "max") return label;
+  const part = parts.find(({ number }) => number === which);
   const members = part ? part.at.filter((_, k) => part.weights[k] !== 0) : [];
   if (!members.length) return label;
   return run.names[advisors[members.reduce((p, q) => (advice[q][action] > advice[p][action] ? q : p))]];
@@ -80,8 +80,8 @@ function wholeOf(run) {
   const { parts, of } = run.aggregator;
   if (parts.length === 1) return `${parts[0].name} of all`;
   return parts
-    .map(({ name }, voice) => {
-      const groups = run.groups.filter((group) => group.members.some((j) => of[j] === voice));
+    .map(({ name }, which) => {
+      const groups = run.groups.filter((group) => group.members.some((j) => of[j] === which));
       return `${name} of ${groups.map((group) => group.name).join(", ")}`;
     })
     .join(", plus ");
@@ -143,7 +143,7 @@ export class Bars {
     const order = this.every.map((_, p) => p).sort((p, q) => size[q] - size[p] || p - q);
     const kept = order.slice(0, MOST_PARTS - 1).filter((p) => size[p] > 0);
     const rest = order.slice(kept.length);
-    const others = { label: `${rest.length} more`, voice: -1, hue: "part-7" };
+    const others = { label: `${rest.length} more`, which: -1, hue: "part-7" };
     const sums = values.map((row) => [...kept.map((p) => row[p]), rest.reduce((sum, p) => sum + row[p], 0)]);
     return [[...kept.map((p) => this.every[p]), others], sums];
   }
@@ -216,7 +216,7 @@ export class Bars {
     const whole = this.several || !run.plain ? `The diamond is ${wholeOf(run)}. Hatched parts are negative. ` : "";
     setText(
       this.key,
-      advisors.length ? `${heard}${whole}${advisors.length} of ${run.n} advisors are active.` : "The episode is over: no advisor is active.",
+      advisors.length ? `${heard}${whole}${advisors.length} of ${plural(run.n, "advisor")} ${advisors.length === 1 ? "is" : "are"} active.` : "The episode is over: no advisor is active.",
     );
     const { entropy } = frame.episode.arrays;
     this.entropy.hidden = !entropy || frame.step >= frame.episode.steps;

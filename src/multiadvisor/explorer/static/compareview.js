@@ -8,6 +8,8 @@ import { BoardView } from "./boardview.js";
 import { reasonText } from "./reason.js";
 import { Timeline, seriesOf } from "./timeline.js";
 import { fillRows, tableOf } from "./tables.js";
+import { answerOf } from "./answer.js";
+import { PictureView } from "./picture.js";
 
 function sameDone(one, two, step) {
   if (!one.run.continuous) return one.action[step] === two.action[step];
@@ -23,7 +25,8 @@ export function firstDivergence(one, two) {
 }
 
 class Side {
-  constructor(label, select) {
+  constructor(label, select, source, redraw) {
+    this.picture = new PictureView(source, redraw);
     this.board = new BoardView(label);
     this.bars = new Bars();
     this.sentence = el("p", { class: "sentence" });
@@ -34,6 +37,7 @@ class Side {
       { class: "card" },
       select,
       this.box,
+      this.picture.root,
       this.board.legend,
       this.state,
       this.sentence,
@@ -42,7 +46,7 @@ class Side {
     this.memo = null;
   }
 
-  render({ run, episode }, step, state, palette, { between: fraction, playing }) {
+  render({ run, episode, id, number, version }, step, state, palette, { between: fraction, playing }) {
     const now = Math.min(step, episode.steps);
     if (!this.memo || this.memo.episode !== episode || this.memo.step !== now || this.memo.palette !== palette) {
       const frame = frameOf(run, episode, now, run.weights);
@@ -59,6 +63,7 @@ class Side {
       const what = { ...board, fraction: between, heat: state.heat, arrows: state.arrows, led: ledItems(frame, reason) };
       this.board.render(what, { width, height: Math.max(200, Math.min(width, window.innerHeight * 0.55)) });
     }
+    this.picture.render({ run, episode, id, number, version }, now);
     this.bars.render(frame, playing);
     setText(this.sentence, reasonText(frame, reason));
     return this.sentence.textContent;
@@ -66,10 +71,10 @@ class Side {
 }
 
 export class CompareView {
-  constructor({ store, player, selects, episode }) {
-    Object.assign(this, { player, second: selects[1] });
+  constructor({ store, source, redraw, player, selects, episode, insights }) {
+    Object.assign(this, { store, source, player, insights, second: selects[1], asked: "" });
     this.timeline = new Timeline(store);
-    this.sides = [new Side("Board of the first run", selects[0]), new Side("Board of the second run", selects[1])];
+    this.sides = ["first", "second"].map((which, k) => new Side(`Board of the ${which} run`, selects[k], source, redraw));
     this.boards = this.sides.map((side) => side.board);
     this.summary = el("p", { class: "sentence", id: "divergence" });
     this.names = [0, 1].map((k) => el("span", { class: `line-${k + 1}` }));
@@ -81,9 +86,11 @@ export class CompareView {
       field("Episode", episode),
       el("p", { class: "facts" }, "Both runs play the same episode, by one clock."),
     );
+    this.terms = el("section", { class: "card wide", id: "terms", hidden: true });
     this.body = el(
       "div",
       { class: "stack" },
+      this.terms,
       el("section", { class: "card wide" }, this.player.place(), this.timeline.root, this.summary),
       el("div", { class: "columns even" }, ...this.sides.map((side) => side.root)),
       el("section", { class: "card wide" }, el("h2", {}, "In numbers"), tableOf("Both runs", head, this.numbers, "pair")),
@@ -142,7 +149,21 @@ export class CompareView {
     const how = pair.some(({ run }) => run.yardstick) ? " Scores are by the task's own weights." : "";
     setText(this.summary, `${text} ${scores.join("; ")}.${how}`);
     this.renderNumbers(pair, series, step);
+    this.compare(pair);
     return `Step ${step}. First: ${told[0]} Second: ${told[1]}`;
+  }
+
+  // Both term by term, in all episodes, as the server says it.
+  async compare([one, two]) {
+    const asked = `compare/${one.id}/${two.id}`;
+    const key = `${asked} ${one.version} ${two.version} ${this.insights.diagnosed}`;
+    if (this.asked === key || !this.source.live) return;
+    this.asked = key;
+    const show = (content) => this.terms.replaceChildren(el("h2", {}, "Term by term"), content);
+    this.terms.hidden = false;
+    show(el("p", { class: "hint" }, "Playing all episodes \u2026"));
+    const answer = await this.source.json(asked).catch(({ message }) => ({ sentences: [{ text: message }], head: [], rows: [], notes: [] }));
+    if (this.asked === key) show(answerOf(this.store, answer));
   }
 
   // What there is to say of both in numbers, side by side.

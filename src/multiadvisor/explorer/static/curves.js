@@ -8,6 +8,8 @@ import { countRows, heads, tableOf } from "./tables.js";
 
 const nameOf = (measure) => measure[0].toUpperCase() + measure.slice(1);
 const MOST_CURVES = 12;
+const BEFORE_THE_FIRST = "The curves begin when the first evaluation of the training is saved.";
+const NO_RECORD = "None of these runs kept a record of its training: `multiadvisor train` keeps one.";
 
 // A piece of the line as it is drawn in the chart.
 function swatch() {
@@ -108,17 +110,13 @@ export class Curves {
   }
 
   render(measure, palette) {
-    const text = this.problem || (this.curves ? "" : "Loading \u2026");
-    const none =
-      this.curves && !this.curves.length
-        ? this.training
-          ? "The curves begin when the first evaluation of the training is saved."
-          : "None of these runs kept a record of its training: `multiadvisor train` keeps one."
-        : "";
-    setText(this.empty, text || none);
-    this.empty.hidden = !(text || none);
-    for (const part of [this.head.lastChild, this.body]) part.hidden = Boolean(text || none);
-    if (text || none) return;
+    let text = this.problem || (this.curves ? "" : "Loading \u2026");
+    if (!text && !this.curves.length && this.training) text = BEFORE_THE_FIRST;
+    if (!text && !this.curves.length) text = NO_RECORD;
+    setText(this.empty, text);
+    this.empty.hidden = !text;
+    for (const part of [this.head.lastChild, this.body]) part.hidden = Boolean(text);
+    if (text) return;
     const offered = [...this.pick.options].some(({ value }) => value === measure) ? measure : this.pick.options[0]?.value;
     this.measure = offered;
     this.pick.value = offered;

@@ -122,10 +122,10 @@ export class Episode {
 
   // Weights [n] as they are heard in a step: whoever points at something speaks louder or softer from step to step.
   heard(step, weights) {
-    if (!this.arrays.voice) return weights;
+    if (!this.arrays.factor) return weights;
     const found = Float64Array.from(weights);
     const { advisors, rows } = this.speaking(step);
-    advisors.forEach((j, i) => (found[j] *= this.arrays.voice[rows[i]]));
+    advisors.forEach((j, i) => (found[j] *= this.arrays.factor[rows[i]]));
     return found;
   }
 

@@ -5,7 +5,8 @@ export const tips = {};
 
 function explained(node, text) {
   if (node.title || !LABELS.has(node.tagName)) return;
-  if (Object.hasOwn(tips, text)) node.title = tips[text];
+  const known = text?.replace(/ [12]$/, ""); // of the first or the second run
+  if (Object.hasOwn(tips, known)) node.title = tips[known];
   else if (node.scope === "col" && text) node.title = text; // a name, which may be cut
 }
 
@@ -89,8 +90,8 @@ export function sameParts(one, other) {
   return Boolean(one) && one.length === other.length && one.every((part, k) => part === other[k]);
 }
 
-export function plural(count, word) {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
+export function plural(count, word, several = `${word}s`) {
+  return `${count} ${count === 1 ? word : several}`;
 }
 
 export function listed(names, most = 3) {

@@ -13,7 +13,7 @@ import { WhatIf } from "./whatif.js";
 import { Attractors, attractorText, ringsOf } from "./attractors.js";
 import { Observed, PictureView } from "./picture.js";
 import { Rewards } from "./rewards.js";
-import { Drives, Moments } from "./moments.js";
+import { Moments } from "./moments.js";
 
 const AROUND = 290; // pixels above and below the board that are not its own
 const LEADING = -2; // the map of whoever has the strongest wish in this step
@@ -25,8 +25,8 @@ function leadText(run, { lead }) {
 }
 
 export class EpisodeView {
-  constructor({ store, source, player, redraw, retrain, loader, insights }) {
-    Object.assign(this, { store, source, player, redraw, insights });
+  constructor({ store, source, player, redraw, retrain, loader, insights, answer }) {
+    Object.assign(this, { store, source, player, redraw, insights, answer });
     this.hovered = -1;
     this.board = new BoardView("Board", {
       hover: (cell) => {
@@ -43,7 +43,7 @@ export class EpisodeView {
     this.reason.open.addEventListener("toggle", redraw);
     this.inspector = new Inspector(store);
     this.timeline = new Timeline(store);
-    this.weights = new Weights(store, retrain);
+    this.weights = new Weights(store, source, retrain, redraw);
     this.whatIf = new WhatIf(source, redraw);
     this.attractors = new Attractors(source, redraw);
     const check = (name, text) => {
@@ -72,8 +72,7 @@ export class EpisodeView {
     this.observed = new Observed(store);
     this.observed.root.addEventListener("toggle", redraw);
     this.rewards = new Rewards(store, redraw);
-    this.moments = new Moments(store, loader, redraw);
-    this.drives = new Drives(store);
+    this.moments = new Moments(store, loader);
     this.state = el("p", { class: "prose" });
     this.layerText = el("p", { class: "hint", id: "layer-text" });
     this.facts = el("p", { class: "facts" });
@@ -106,7 +105,6 @@ export class EpisodeView {
         ...this.toolCards,
       ),
       this.moments.root,
-      this.drives.root,
     );
     this.memo = {};
     this.settled = null; // the episode whose texts have the room they need
@@ -138,22 +136,19 @@ export class EpisodeView {
     this.settled = episode;
     setText(this.reasonCard.firstChild, run.plain ? "The shortest reason" : "The reason");
     this.reason.render(frame, reason, state.against);
-    this.weights.render(run, state, this.source.live, episode);
-    this.whatIf.render(frame, { id, number, weights: changed ? weights : null });
+    this.weights.render(run, state, this.source.live, episode, id);
+    this.toolCards[0].hidden = run.n === 1 && !changed; // a weight of one changes nothing
+    this.whatIf.render(frame, { id, number, weights: changed ? weights : null }, palette);
     this.renderAround({ run, episode, id, number, version }, step, palette);
     this.timeline.render([series], step, palette, widthOf(this.timeline.plot, 240));
     const cell = run.grid ? this.cellShown(run, episode, step, state) : 0;
     this.inspector.render(frame, cell, run.grid !== null && state.cell >= 0 && this.hovered < 0);
-    const { planning, gamma } = run.settings;
-    const learner = run.settings.learner?.name ?? "tabular";
-    const kind = learner === "tabular" ? "" : ` ${learner}`;
-    const heard = run.plain ? "" : `, aggregated by ${run.aggregation}`;
-    const how = (learner === "linear" ? "linear Q-learning" : `${planning}${kind}`) + heard;
+    const how = run.plain ? run.method : `${run.method}, aggregated by ${run.aggregation}`;
     const score = scoreText(series.score[episode.steps]);
     const measured = scoreText(episode.measured.reduce((sum, value) => sum + value, 0));
     const by = run.yardstick ? ` By the task's own weights ${measured}.` : "";
     const end = episode.terminated ? "terminated" : "cut off";
-    setText(this.facts, `${run.task}, ${how}, gamma ${gamma}. Score ${score} in ${episode.steps} steps, ${end}.${by}`);
+    setText(this.facts, `${run.task}, ${how}, gamma ${run.settings.gamma}. Score ${score} in ${episode.steps} steps, ${end}.${by}`);
     return `Step ${step}. ${reasonText(frame, reason)}`;
   }
 
@@ -163,10 +158,10 @@ export class EpisodeView {
     const drawn = this.picture.render(shown, step);
     this.observed.render(shown, step, palette, !drawn);
     if (!run.grid) setText(this.boardCard.firstChild, drawn ? "Picture" : "State");
-    const answer = this.insights.of(id, version, this.moments.seen);
+    const answer = this.insights.of(id, version);
     this.moments.board = run.grid !== null;
     this.moments.render(answer, { id }, palette);
-    this.drives.render(answer, this.moments.seen);
+    this.answer.render(answer, id, run);
     this.rewards.render(episode, step, palette, answer?.found ?? null, number);
   }
 

@@ -1,8 +1,10 @@
 // Taking something away: boards and charts as PNG, episodes and curves as CSV, everything as one HTML file.
 
+import { paletteOf } from "./colours.js";
 import { el } from "./dom.js";
 import { termsOf } from "./hues.js";
 import { rewardsOf } from "./rewards.js";
+import { weightsNow } from "./weights.js";
 
 export function download(name, content, type) {
   const link = document.createElement("a");
@@ -58,7 +60,7 @@ function savePng(canvas, name) {
 }
 
 // The boards of one or two runs in a step.
-export function exportBoards(boards, runs, step, palette) {
+function exportBoards(boards, runs, step, palette) {
   const canvases = boards.map((board) => board.canvas);
   const name = fileName([runs[0].task, ...runs.map((run) => run.label), "step", step], "png");
   if (canvases.length === 1) return savePng(canvases[0], name);
@@ -66,7 +68,7 @@ export function exportBoards(boards, runs, step, palette) {
   return savePng(onePicture(canvases, titles, palette, false), name);
 }
 
-export function exportCharts(charts, measure, palette) {
+function exportCharts(charts, measure, palette) {
   const [canvases, titles] = [charts.map((chart) => chart.canvas), charts.map((chart) => chart.task)];
   return savePng(onePicture(canvases, titles, palette, true), fileName(["learning", measure], "png"));
 }
@@ -110,21 +112,21 @@ export function csvOf(episode, weights) {
   return csvText([headOf(episode.run), ...linesOf(episode, weights)]);
 }
 
-export function exportCsv(episode, weights) {
-  download(fileName([episode.run.task, episode.run.label], "csv"), csvOf(episode, weights), "text/csv");
+export function saveCsv(parts, text) {
+  download(fileName(parts, "csv"), text, "text/csv");
 }
 
-// Two episodes in one table: the first column says whose turn it is.
-export function exportPair(pair) {
+function exportCsv(episode, weights) {
+  saveCsv([episode.run.task, episode.run.label], csvOf(episode, weights));
+}
+
+// Two episodes in one table: the first column says whose it is.
+function exportPair(pair) {
   const lines = pair.flatMap(({ run, episode }, k) =>
     linesOf(episode, run.weights, episode.measured).map((line) => [`${k + 1} ${run.name}`, ...line]),
   );
   const [{ run }] = pair;
-  download(
-    fileName([run.task, ...pair.map((one) => one.run.label)], "csv"),
-    csvText([["run", ...headOf(run)], ...lines]),
-    "text/csv",
-  );
+  saveCsv([run.task, ...pair.map((one) => one.run.label)], csvText([["run", ...headOf(run)], ...lines]));
 }
 
 export function curvesCsv(curves, measure) {
@@ -142,11 +144,11 @@ export function curvesCsv(curves, measure) {
   return csvText([["task", "setting", "runs", "steps", measure, "low", "high"], ...lines]);
 }
 
-export function exportCurves(curves, measure) {
-  download(fileName(["learning", measure], "csv"), curvesCsv(curves, measure), "text/csv");
+function exportCurves(curves, measure) {
+  saveCsv(["learning", measure], curvesCsv(curves, measure));
 }
 
-export async function exportHtml(source, runs, episode) {
+async function exportHtml(source, runs, episode) {
   const ids = runs.map((run) => run.id).join(",");
   const text = await source.text(`export?runs=${ids}&episode=${episode}`);
   download(fileName([runs[0].task, runs[0].label], "html"), text, "text/html");
@@ -175,4 +177,39 @@ export function exportMenu(offers, failed) {
     list.replaceChildren(...found);
   });
   return menu;
+}
+
+// What can be taken away from the view as it stands there.
+export function offersOf(app) {
+  const { state } = app.store;
+  const palette = paletteOf(state.theme);
+  const found = [];
+  const boards = (shown, views, step) => {
+    const runs = shown.map((one) => one.run);
+    const text = views.length > 1 ? "Boards as PNG" : "Board as PNG";
+    if (runs.every((run) => run.grid)) found.push([text, () => exportBoards(views, runs, step, palette)]);
+  };
+  if (state.view === "episode" && app.shown?.run) {
+    boards([app.shown], [app.episode.board], state.step);
+    found.push(["Episode as CSV", () => exportCsv(app.shown.episode, weightsNow(app.shown.run, state))]);
+  }
+  if (state.view === "compare" && app.shown) {
+    boards(app.pair, app.compare.boards, state.step);
+    found.push(["Episodes as CSV", () => exportPair(app.pair)]);
+  }
+  if (state.view === "gallery" && app.gallery.shown) {
+    const { shown } = app.gallery;
+    boards([shown], [app.gallery.board], state.at);
+    found.push(["Episode as CSV", () => exportCsv(shown.episode, shown.run.weights)]);
+  }
+  if (state.view === "learning" && app.curves.drawn.length) {
+    found.push(["Curves as PNG", () => exportCharts(app.curves.drawn, app.curves.measure, palette)]);
+    found.push(["Curves as CSV", () => exportCurves(app.curves.curves, app.curves.measure)]);
+  }
+  const [one, two] = [app.listing.runs[state.run], app.listing.runs[state.other]];
+  if (app.source.live && one && !one.diagnosis && state.view !== "gallery") {
+    const beside = two && two !== one && two.task === one.task;
+    found.push(["Page as HTML", () => exportHtml(app.source, beside ? [one, two] : [one], state.episode)]);
+  }
+  return found;
 }

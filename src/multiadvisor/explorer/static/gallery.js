@@ -124,7 +124,7 @@ export class Gallery {
     this.noiseField.hidden = one.noise === null;
     if (Number(this.noise.value) !== noise) this.noise.value = noise;
     setText(this.noiseText, noise.toFixed(2));
-    this.box.hidden = !this.shown;
+    for (const part of [this.box, this.board.legend, this.bars.root]) part.hidden = !this.shown;
     if (!this.shown) {
       setText(this.verdict, this.problem || "Solving \u2026");
       return this.problem || "";

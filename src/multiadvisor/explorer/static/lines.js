@@ -12,13 +12,8 @@ const TOP = 26; // for the name of what is drawn
 // A short number for an axis.
 export function axisText(value) {
   const size = Math.abs(value);
-  const text =
-    size >= 1e6
-      ? `${Number((value / 1e6).toPrecision(3))}M`
-      : size >= 1e4
-        ? `${Number((value / 1e3).toPrecision(3))}k`
-        : String(Number(value.toPrecision(4)));
-  return text.replace("-", "\u2212");
+  const [unit, sign, digits] = size >= 1e6 ? [1e6, "M", 3] : size >= 1e4 ? [1e3, "k", 3] : [1, "", 4];
+  return `${Number((value / unit).toPrecision(digits))}${sign}`.replace("-", "\u2212");
 }
 
 function ticksOf(low, high, most, least = 0) {
@@ -27,12 +22,12 @@ function ticksOf(low, high, most, least = 0) {
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw * 0.999);
   const found = [];
   for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-9; value += step)
-    found.push(Number(value.toPrecision(12)));
+    found.push(Math.abs(value) < step * 1e-9 ? 0 : Number(value.toPrecision(12)));
   return found;
 }
 
 // `lines`: [{ xs, ys, colour, dash, steps, band, marks }], `band` being the ends of an interval and `marks` points that
-// get a dot, over the cursor. Returns how a place on the canvas becomes an x again.
+// get a dot, over the cursor; `thin` ones are among many. Returns how a place on the canvas becomes an x again.
 export function drawLines(canvas, { lines, width, height, palette, xs, xName, yName, cursor = null, zero = true }) {
   const context = fitCanvas(canvas, width, height);
   context.clearRect(0, 0, width, height);
@@ -59,7 +54,7 @@ export function drawLines(canvas, { lines, width, height, palette, xs, xName, yN
   write(context, xName, width - RIGHT, height - 13, palette.soft, "right");
   write(context, yName, 0, 0, palette.soft);
   if (cursor !== null) stroke(context, [[x(cursor), 4], [x(cursor), height - FOOT]], palette.accent, 2);
-  for (const { xs: at, ys, colour, dash = [], steps = false, band = null, marks = [] } of lines) {
+  for (const { xs: at, ys, colour, dash = [], steps = false, band = null, marks = [], thin = false } of lines) {
     context.fillStyle = colour;
     if (band) {
       context.globalAlpha = 0.18;
@@ -76,7 +71,9 @@ export function drawLines(canvas, { lines, width, height, palette, xs, xName, yN
       if (steps && k > 0) points.push([x(at[k]), y(ys[k - 1])]);
       points.push([x(at[k]), y(ys[k])]);
     }
-    stroke(context, points, colour, 2, dash);
+    context.globalAlpha = thin ? 0.5 : 1;
+    stroke(context, points, colour, thin ? 1 : 2, dash);
+    context.globalAlpha = 1;
     if (ys.length === 1) context.fillRect(x(at[0]) - 3, y(ys[0]) - 3, 6, 6);
     for (const k of marks) {
       context.beginPath();

@@ -1,6 +1,6 @@
 // A training while it goes on: its files are looked at again every two seconds, and again where nobody answered.
 
-import { el, field, option, plural, setText, widthOf } from "./dom.js";
+import { el, field, option, setText, widthOf } from "./dom.js";
 import { MOST_TERMS, termStyle } from "./hues.js";
 import { Legend, axisText, drawLines } from "./lines.js";
 
@@ -144,7 +144,7 @@ export class Live {
   }
 
   render(entry, palette) {
-    const log = entry ? this.watch.log(entry.id) : null;
+    const log = entry && !entry.diagnosis ? this.watch.log(entry.id) : null;
     this.root.hidden = !log || !log.head;
     if (this.root.hidden) return;
     const last = log.lines.at(-1) ?? { steps: log.head.steps };
@@ -197,7 +197,7 @@ export class Live {
       [`Score after ${evaluated?.steps.toLocaleString("en")} steps`, evaluated ? axisText(evaluated.score) : ""],
       ["Steps per second", latest("steps_per_second") === undefined ? "" : axisText(Math.round(latest("steps_per_second")))],
       ["Exploration", latest("epsilon") === undefined ? "" : axisText(latest("epsilon"))],
-      ["Checkpoints seen", plural(log.influence.length, "time")],
+      ["Checkpoints seen", log.influence.length ? String(log.influence.length) : ""],
     ].filter(([, value]) => value);
     const text = JSON.stringify(facts);
     if (this.told === text) return;

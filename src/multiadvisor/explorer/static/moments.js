@@ -1,13 +1,10 @@
-// The most decisive steps, as a strip of pictures; who drives the agent; and where it is stuck.
+// The most decisive steps, as a strip of pictures.
 
-import { el, fitCanvas, plural, scoreText, sentenceCase, setText, signed } from "./dom.js";
-import { heads, tableOf } from "./tables.js";
+import { el, fitCanvas, sentenceCase, setText } from "./dom.js";
 import { actionText } from "./bars.js";
 import { boardOf, drawMoving, drawStill } from "./board.js";
-import { changesText, isPushed, whenSeen } from "./insight.js";
 
 const THUMB = 168; // pixels
-const DRIVERS = 8; // advisors in the table before the rest is folded away
 
 function boardThumb(canvas, { run, episode }, step, palette) {
   const { rows, columns } = run.grid;
@@ -18,25 +15,21 @@ function boardThumb(canvas, { run, episode }, step, palette) {
   drawMoving(context, size, what);
 }
 
-function goTo(store, episode, step) {
+export function goTo(store, episode, step) {
   store.set({ episode, step });
-  window.scrollTo({ top: 0 });
+  document.querySelector(".columns.episode").scrollIntoView();
 }
 
 export class Moments {
-  constructor(store, loader, redraw) {
-    Object.assign(this, { store, loader, redraw, seen: false });
+  constructor(store, loader) {
+    Object.assign(this, { store, loader });
     this.strip = el("ol", { class: "strip-of-moments" });
     this.hint = el("p", { class: "hint" });
     this.root = el("section", { class: "card across later", id: "moments" }, el("h2", {}, "Decisive moments"), this.strip, this.hint);
-    whenSeen(this.root, () => {
-      this.seen = true;
-      redraw();
-    });
   }
 
   render(answer, entry, palette) {
-    setText(this.hint, answer ? answer.problem || answer.found.chosen : this.seen ? "Playing all episodes \u2026" : "");
+    setText(this.hint, answer ? answer.problem || answer.found.chosen : "Playing all episodes \u2026");
     const moments = answer?.found?.moments ?? [];
     this.strip.hidden = !moments.length;
     if (this.shown !== moments || this.palette !== palette) {
@@ -74,76 +67,4 @@ export class Moments {
       ),
     );
   }
-
-}
-
-// Each advisor's return, influence and calibration in the episodes on the page, and the episodes that are stuck.
-export class Drives {
-  constructor(store) {
-    this.store = store;
-    this.body = el("tbody");
-    this.rest = el("tbody", { hidden: true });
-    this.head = el("tr", {}, heads(["advisor", "return", "", "expected", "followed", "bias"]));
-    this.table = tableOf("Advisors", this.head, [this.body, this.rest]);
-    this.more = el("button", { class: "quiet", title: "Show all advisors, or few", onclick: () => this.fold() });
-    this.hint = el("p", { class: "hint" });
-    this.stuck = el("ul", { class: "stuck" });
-    this.calm = el("p", { class: "hint" });
-    this.root = el(
-      "section",
-      { class: "card across later", id: "drives" },
-      el("h2", {}, "Which term drives it"),
-      this.hint,
-      this.table,
-      this.more,
-      el("h3", {}, "Stuck episodes"),
-      this.calm,
-      this.stuck,
-    );
-  }
-
-  fold() {
-    this.rest.hidden = !this.rest.hidden;
-    setText(this.more, this.rest.hidden ? this.moreText : "Show fewer");
-  }
-
-  render(answer, waiting) {
-    const found = answer?.found;
-    setText(this.hint, found ? found.meaning : answer?.problem || (waiting ? "Playing all episodes \u2026" : ""));
-    for (const part of [...this.root.children].slice(2)) part.hidden = !found;
-    if (!found) return;
-    this.more.hidden = Object.keys(found.advisors).length <= DRIVERS;
-    this.calm.hidden = found.stuck.length > 0;
-    if (this.shown === found) return;
-    this.shown = found;
-    const pushed = isPushed(found);
-    setText(this.head.children[2], pushed ? "share of the push" : "without it another action");
-    const strength = ({ influence }) => (pushed ? (influence.push ?? -1) : influence.changed);
-    const rows = Object.entries(found.advisors)
-      .sort(([, p], [, q]) => strength(q) - strength(p) || (q.influence.margin ?? 0) - (p.influence.margin ?? 0))
-      .map(([name, one]) => driverRow(name, one));
-    const groups = Object.entries(found.groups).map(([name, one]) => driverRow(`${name} (all)`, one, "sum"));
-    this.body.replaceChildren(...groups, ...rows.slice(0, DRIVERS));
-    this.rest.replaceChildren(...rows.slice(DRIVERS));
-    this.rest.hidden = true;
-    this.moreText = `${plural(rows.length - DRIVERS, "more advisor")}`;
-    setText(this.more, this.moreText);
-    setText(this.calm, `None of the ${plural(found.episodes.length, "episode")} is stuck.`);
-    this.stuck.replaceChildren(
-      ...found.stuck.map((one) => {
-        const go = () => goTo(this.store, one.episode, one.since);
-        const title = "Go to the step since which it is stuck";
-        const text = `\u25a6 Episode ${one.episode + 1}, step ${one.since}`;
-        const sentence = el("p", {}, `${sentenceCase(one.sentence)}.`);
-        return el("li", {}, el("button", { class: "mark", title, onclick: go }, text), sentence);
-      }),
-    );
-  }
-}
-
-function driverRow(name, { influence, calibration, return: paid }, kind = "") {
-  const figure = (value, text = signed) => (value === null || value === undefined ? "" : text(value) || "0");
-  const { predicted, followed, bias } = calibration ?? {};
-  const cells = [figure(paid, scoreText), changesText(influence), figure(predicted), figure(followed), figure(bias)];
-  return el("tr", { class: kind }, el("th", { scope: "row" }, name), cells.map((text) => el("td", {}, text)));
 }

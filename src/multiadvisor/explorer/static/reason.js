@@ -10,7 +10,7 @@ const ONLY_RECORDED =
   "This file has the sentences of the episode as it was played: `multiadvisor explore` says what other weights and actions mean.";
 
 // The action that the chosen one is compared with: the next best, unless another was picked.
-function rival({ total, action }, against) {
+export function rival({ total, action }, against = -1) {
   if (against >= 0 && against < total.length && against !== action) return against;
   let other = -1;
   total.forEach((value, a) => {

@@ -18,30 +18,31 @@ async function bytesOf(text) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
-class EmbeddedSource {
+// What a file holds and a server answers, by path.
+class Source {
+  listing() {
+    return this.json("runs");
+  }
+
+  async curves() {
+    return (await this.json("curves")).curves;
+  }
+}
+
+class EmbeddedSource extends Source {
   constructor(data) {
+    super();
     this.data = data;
     this.live = false;
   }
 
-  async listing() {
-    return this.data;
-  }
-
-  async curves() {
-    return this.data.curves;
-  }
-
   async json(path) {
-    const found = this.data.beside[path];
-    if (!found) throw new Error("This is not in the file.");
-    if (found.error) throw new Error(sentence(found.error));
-    return found;
+    if (!Object.hasOwn(this.data.answers, path)) throw new Error("This is not in the file.");
+    return this.data.answers[path];
   }
 
   async pack(path) {
-    if (!this.data.packs[path]) throw new Error("This episode is not in the file.");
-    return bytesOf(this.data.packs[path]);
+    return bytesOf(await this.json(path));
   }
 
   // The attractors of the board that lay there in this step.
@@ -52,8 +53,9 @@ class EmbeddedSource {
   }
 }
 
-class ServerSource {
+class ServerSource extends Source {
   constructor(token) {
+    super();
     this.token = token;
     this.live = true;
     this.waiting = new Map();
@@ -71,14 +73,6 @@ class ServerSource {
     if (response.status === 401) throw new Error(CLOSED);
     if (!response.ok) throw new Error(await problemOf(response));
     return response;
-  }
-
-  async listing() {
-    return this.json("runs");
-  }
-
-  async curves() {
-    return (await this.json("curves")).curves;
   }
 
   async pack(path) {

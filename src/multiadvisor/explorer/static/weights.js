@@ -1,6 +1,6 @@
 // Who has a say: weights of groups and advisors, mute and solo. The agent itself is never changed.
 
-import { el, setText, slider } from "./dom.js";
+import { el, sameParts, setText, slider } from "./dom.js";
 
 const SLIDERS = 30;
 const LISTED = 120; // advisors that are listed at once
@@ -19,16 +19,6 @@ export function weightsNow(run, state) {
   return weights;
 }
 
-// What other weights mean to values that were learned under the old ones.
-function trainingText({ settings, asks }) {
-  if (settings.learner?.name === "linear") return "Linear Q-learning has learned one value for all, under the old weights.";
-  const kind = settings.planning.includes("=") ? "These" : settings.planning;
-  const who = `${kind[0].toUpperCase()}${kind.slice(1)}`;
-  if (asks)
-    return `${who} advisors were trained under the old weights: they expect the aggregator to act as it did then.`;
-  return `${who} advisors learn values that do not depend on the weights; only which states they saw does.`;
-}
-
 function toggled(list, members, on) {
   const set = new Set(list);
   for (const j of members)
@@ -38,13 +28,18 @@ function toggled(list, members, on) {
 }
 
 export class Weights {
-  constructor(store, retrain) {
-    this.store = store;
+  constructor(store, source, retrain, redraw) {
+    Object.assign(this, { store, source, redraw, told: null });
     this.badge = el("span", { class: "badge", hidden: true }, "changed");
     this.reset = el("button", { class: "quiet", hidden: true, onclick: () => store.set(OWN_WEIGHTS) }, "Reset");
     this.note = el("p", { class: "note", hidden: true });
     this.retrain = el("button", { hidden: true, onclick: retrain }, "Train again with these weights");
     this.progress = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "Training" });
+    this.preview = el("p", { role: "status" });
+    this.command = el("code", { class: "command" });
+    const copy = () => window.navigator.clipboard?.writeText(this.command.textContent);
+    const line = el("div", { class: "line" }, this.command, el("button", { class: "quiet", onclick: copy }, "Copy"));
+    this.effect = el("div", { class: "effect spaced", hidden: true }, this.preview, line);
     this.groups = el("div", { class: "weights" });
     this.find = el("input", {
       type: "search",
@@ -62,7 +57,8 @@ export class Weights {
     );
     this.root = el(
       "div",
-      {},
+      { class: "spaced" },
+      this.effect,
       this.note,
       el("div", { class: "line" }, this.retrain, this.progress),
       this.groups,
@@ -163,17 +159,34 @@ export class Weights {
     }
   }
 
-  render(run, state, live, episode) {
+  // What other weights would do in all episodes, and how to train with them: the server says it.
+  async foresee(id, weights) {
+    if (sameParts(this.told, [id, ...weights])) return;
+    this.told = [id, ...weights];
+    const asked = this.told;
+    await new Promise((done) => window.setTimeout(done, 250)); // somebody may be dragging
+    if (this.told !== asked) return;
+    const answer = await this.source.ask({ do: "preview", run: id, weights: [...weights] }).catch((error) => ({ text: error.message, command: "" }));
+    if (this.told !== asked) return;
+    setText(this.preview, answer.text);
+    this.command.replaceChildren(...answer.command.split(/(?<= )/).map((word) => el("span", {}, word)));
+    this.command.parentNode.hidden = !answer.command;
+    this.effect.hidden = false;
+    this.redraw();
+  }
+
+  render(run, state, live, episode, id) {
     if (run !== this.run) this.build(run, episode);
     const weights = weightsNow(run, state);
     const changed = run.weights.some((value, j) => value !== weights[j]);
+    if (changed && live && run.known) this.foresee(id, weights);
+    else [this.told, this.effect.hidden] = [null, true];
     this.badge.hidden = !changed;
     this.reset.hidden = !changed;
     this.note.hidden = !changed && run.known;
-    const learned = trainingText(run);
     const silent = weights.every((weight) => weight === 0);
     if (this.problem && this.problem.weights !== state.weights) this.problem = null;
-    const parts = [learned, "The episode itself was played with the old weights."];
+    const parts = [run.reweighted, "The episode itself was played with the old weights."];
     if (!live) parts.push("This file cannot retrain.");
     else if (silent) parts.push("Nobody has a say now: raise a weight to train again.");
     else if (this.problem) parts.push(this.problem.text);

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from multiadvisor.core.schedules import SCHEDULES, check_ends, schedule_named
-from multiadvisor.errors import BadInput, short, unknown
+from multiadvisor.core.schedules import SCHEDULES, check_ends
+from multiadvisor.errors import BadInput
+from multiadvisor.learners.kinds import named
 from multiadvisor.learners.network_settings import NetworkSettings, share
-from multiadvisor.learners.registry import named
-from multiadvisor.settings import number_between, option
+from multiadvisor.settings import option
 
 if TYPE_CHECKING:
     from multiadvisor.settings import Settings
     from multiadvisor.task import Task
-
-SPLITS = ("advisors", "groups", "none")
-TORSOS = ("shared", "group", "advisor")
-LOSSES = ("huber", "squared")
 
 
 @dataclass(frozen=True)
@@ -35,40 +30,37 @@ class DQN(NetworkSettings):
     name: str = named("dqn")
     explores: ClassVar[str] = "explore longer (epsilon_steps)"
     split: str = option(
-        "advisors", "an output for each of the task's advisors, groups, or none: one for all, plain DQN"
+        "advisors",
+        "an output for each of the task's advisors, groups, or none: one for all, plain DQN",
+        among=("advisors", "groups", "none"),
     )
-    torso: str = option("shared", "who shares a network: shared (all with the same view), group, or advisor (none)")
-    convolutions: tuple[int, ...] = option((), "filters of the 3 x 3 convolutions, for images; none: a flat input")
-    strides: tuple[int, ...] = option((), "stride of each convolution; none: 1")
-    target_update_interval: int = option(1_000, "updates after which the target network is copied", searched=True)
+    torso: str = option(
+        "shared", "who shares a network: shared (all with the same view), group, or advisor (none)",
+        among=("shared", "group", "advisor"),
+    )  # fmt: skip
+    convolutions: tuple[int, ...] = option(
+        (), "filters of the 3 x 3 convolutions, for images; none: a flat input", least=1
+    )
+    strides: tuple[int, ...] = option((), "stride of each convolution; none: 1", least=1)
+    target_update_interval: int = option(
+        1_000, "updates after which the target network is copied", searched=True, least=1, most=(1 << 31) - 1
+    )
     double: bool = option(False, "let the learning network choose and the target network evaluate the next action")
-    loss: str = option("huber", "huber or squared")
-    n_step: int = option(1, "rewards summed before bootstrapping")
+    loss: str = option("huber", "huber or squared", among=("huber", "squared"))
+    n_step: int = option(1, "rewards summed before bootstrapping", least=1)
     clip_norm: float = option(10.0, "largest norm of a gradient; 0: no limit")
     clip_rewards: bool = option(False, "clip every reward to [-1, 1] while learning")
     random_start: bool = option(False, "act at random until the first update, regardless of epsilon")
-    epsilon_schedule: str = option("linear", f"how epsilon_start falls to epsilon: {', '.join(SCHEDULES)}")
-    epsilon_start: float = option(1.0, "probability of a random action at the start; it falls to epsilon")
+    epsilon_schedule: str = option(
+        "linear", f"how epsilon_start falls to epsilon: {', '.join(SCHEDULES)}", among=SCHEDULES
+    )
+    epsilon_start: float = option(1.0, "probability of a random action at the start; it falls to epsilon", most=1)
     epsilon_steps: int = option(10_000, "transitions until it has fallen")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, known in (("split", SPLITS), ("torso", TORSOS), ("loss", LOSSES)):
-            if getattr(self, name) not in known:
-                raise unknown(name, getattr(self, name), known)
-        for name in ("convolutions", "strides"):
-            self._whole_numbers(name)
         if self.strides and len(self.strides) != len(self.convolutions):
             raise BadInput(f"{len(self.strides)} strides for {len(self.convolutions)} convolutions: give one for each")
-        for name in ("target_update_interval", "n_step"):
-            self._whole(name, 1)
-        self._whole("epsilon_steps")
-        for name, high in (("clip_norm", math.inf), ("epsilon_start", 1.0)):
-            self._put(name, number_between(name, getattr(self, name), 0.0, high))
-        for name in ("double", "clip_rewards", "random_start"):
-            if not isinstance(getattr(self, name), bool):
-                raise BadInput(f"{name} is {short(repr(getattr(self, name)))}: give true or false")
-        schedule_named("epsilon_schedule", self.epsilon_schedule)
         check_ends("epsilon_schedule", self.epsilon_schedule, epsilon_start=self.epsilon_start)
 
     @property

@@ -7,7 +7,7 @@ one output for each advisor. With a single advisor it is DQN.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from multiadvisor.core.plannings import Ahead, Planning
 from multiadvisor.learners.dqn.backend import jax, jnp, optax
 from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.learners.dqn.network import Network
+from multiadvisor.learners.optimiser import TrainState, better, copied, fresh
 
 Array = Any
 
@@ -37,14 +38,19 @@ class Batch(NamedTuple):
 class State(NamedTuple):
     """What learning changes."""
 
-    network: Network
+    learned: TrainState  # Network
     target: Network
-    optimiser: Any
     updates: Array  # how many were made
+
+    @property
+    def network(self) -> Network:
+        """The one that learns."""
+        found: Network = self.learned.networks
+        return found
 
 
 class Rules(NamedTuple):
-    """How the network's advisors plan and are heard."""
+    """How the network's advisors plan and are aggregated."""
 
     plannings: tuple[Planning, ...]  # [n]
     aggregator: Aggregator
@@ -79,8 +85,8 @@ def paid(rules: Rules, batch: Batch, follows: Array) -> Array:
     """The rewards [S, B, n]; the correction's is what the others expect of the next state, and knows no noise."""
     if not rules.correcting:
         return batch.reward
-    heard = jnp.asarray(rules.weights[:-1], follows.dtype) * batch.active[..., :-1]
-    promised = (heard * batch.discount[..., :-1] * follows[..., :-1]).sum(axis=-1, keepdims=True)
+    weights = jnp.asarray(rules.weights[:-1], follows.dtype) * batch.active[..., :-1]
+    promised = (weights * batch.discount[..., :-1] * follows[..., :-1]).sum(axis=-1, keepdims=True)
     return jnp.concatenate([batch.reward[..., :-1], promised], axis=-1)
 
 
@@ -115,24 +121,14 @@ def make_update(deep: DQN, rules: Rules) -> tuple[Callable[[Network], State], Up
     `update` takes the learning rates [K] besides, so that those may change, and also returns the losses of the K
     updates summed, [S, n]. Agents that learn alike share it, compiled once.
     """
-    known = (
-        rules.plannings, rules.aggregator.parts, tuple(rules.aggregator.of.tolist()), rules.weights, rules.epsilon,
-        rules.correcting,
-    )  # fmt: skip
-    if (deep, known) not in _MADE:
-        while len(_MADE) >= _MOST_MADE:
-            del _MADE[next(iter(_MADE))]
-        _MADE[deep, known] = _make_update(deep, rules)
-    return _MADE[deep, known]
+    alike: Any = rules.aggregator.parts, tuple(rules.aggregator.of.tolist())  # arrays cannot be looked up
+    return _make_update(deep, rules._replace(aggregator=alike))
 
 
-_MADE: dict[Any, tuple[Callable[[Network], State], Updater]] = {}
-_MOST_MADE = 32
-
-
-def _make_update(deep: DQN, rules: Rules) -> tuple[Callable[[Network], State], Updater]:
-    adam = optax.scale_by_adam()
-    huber = deep.loss == "huber"
+@lru_cache(maxsize=32)
+def _make_update(deep: DQN, known: Any) -> tuple[Callable[[Network], State], Updater]:
+    rules = known._replace(aggregator=Aggregator(known.aggregator[0], np.array(known.aggregator[1])))
+    huber, step = deep.loss == "huber", jax.vmap(better, in_axes=(0, 0, None))
 
     def total(network: Network, target: Network, batch: Batch) -> tuple[Array, Array]:
         each = losses(network, target, batch, rules, deep.double, huber)
@@ -143,19 +139,16 @@ def _make_update(deep: DQN, rules: Rules) -> tuple[Callable[[Network], State], U
         (_, each), gradient = jax.value_and_grad(total, has_aux=True)(state.network, state.target, batch)
         if deep.clip_norm:
             gradient = clipped(gradient, deep.clip_norm)
-        change, optimiser = adam.update(gradient, state.optimiser, state.network)
-        network = jax.tree.map(lambda old, step: old - rate * step, state.network, change)
-        updates = state.updates + 1
-        target = jax.lax.cond(updates % deep.target_update_interval == 0, lambda: network, lambda: state.target)
-        return State(network, target, optimiser, updates), each
+        learned, updates = step(state.learned, gradient, rate), state.updates + 1
+        due = updates % deep.target_update_interval == 0  # chosen value by value: a GPU would wait for a branch
+        target = jax.tree.map(partial(jnp.where, due), learned.networks, state.target)
+        return State(learned, target, updates), each
 
     def update(state: State, batch: Batch, rates: Array) -> tuple[State, Array]:
         state, each = jax.lax.scan(one, state, (batch, rates))
         return state, each.sum(axis=0)
 
     def start(network: Network) -> State:
-        network = jax.tree.map(jnp.asarray, network)
-        # a copy: the buffers of the state are given away at every update, and none may be given twice
-        return State(network, jax.tree.map(jnp.array, network), adam.init(network), jnp.zeros((), jnp.int32))
+        return State(fresh(network, True), copied(network), jnp.zeros((), jnp.int32))
 
     return start, jax.jit(update, donate_argnums=0)

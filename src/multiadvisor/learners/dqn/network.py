@@ -7,16 +7,17 @@ observation gets the rest as zeros, which is the same as a smaller network, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multiadvisor.core.validation import Shapes
 from multiadvisor.errors import BadInput
-from multiadvisor.learners.dqn.backend import equinox, jnp
+from multiadvisor.learners.dqn.backend import jax, jnp
 
 Array = Any  # a NumPy or JAX array
 KERNEL = 3  # convolutions are 3 x 3
@@ -33,7 +34,7 @@ class Plan:
     masks: tuple[tuple[int, ...], ...]
     """For each network, 1 where it sees the feature or channel."""
     network_of: tuple[int, ...]
-    """Which network speaks for advisor j."""
+    """Which network has the outputs of advisor j."""
     actions: int
     convolutions: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
@@ -44,15 +45,25 @@ class Plan:
         """The number of advisors."""
         return len(self.network_of)
 
-    @property
+    @cached_property
     def outputs(self) -> int:
         """The largest number of advisors that share a network."""
         return max(self.network_of.count(g) for g in range(len(self.masks)))
 
-    @property
-    def places(self) -> list[int]:
-        """Where advisor j stands among all outputs of all networks."""
-        return [g * self.outputs + self.network_of[:j].count(g) for j, g in enumerate(self.network_of)]
+    @cached_property
+    def places(self) -> np.ndarray:
+        """[n] where advisor j stands among all outputs of all networks."""
+        return np.array([g * self.outputs + self.network_of[:j].count(g) for j, g in enumerate(self.network_of)])
+
+    @cached_property
+    def seen(self) -> np.ndarray:
+        """[G, features or channels] the masks."""
+        return np.array(self.masks, np.float32)
+
+    @cached_property
+    def hides(self) -> bool:
+        """Whether some network does not see something."""
+        return any(0 in mask for mask in self.masks)
 
 
 def plan_networks(
@@ -72,24 +83,26 @@ def plan_networks(
     )  # fmt: skip
 
 
-class Layer(equinox.Module):
+class Layer(NamedTuple):
     """x [S, G, samples, in] -> [S, G, samples, out], linear."""
 
     weight: Array  # [S, G, in, out]
     bias: Array  # [S, G, 1, out]
 
     def __call__(self, x: Array) -> Array:
-        """The product, with the biases."""
+        """The product, and the bias."""
         return x @ self.weight + self.bias
 
 
-class Network(equinox.Module):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Network:
     """Observations [S, B, ...] -> advice [S, B, n, A]."""
 
     convolutions: tuple[Layer, ...]
     hidden: tuple[Layer, ...]
     last: Layer
-    plan: Plan = equinox.field(static=True)
+    plan: Plan = field(metadata={"static": True})
 
     def __call__(self, observation: Array) -> Array:
         """The advice of every advisor."""
@@ -99,15 +112,15 @@ class Network(equinox.Module):
             x = x * np.float32(plan.scale)
         if self.convolutions:
             x = xp.moveaxis(x, 3, -1)  # channels last: patches are then rows of a product
-        if any(0 in mask for mask in plan.masks):
-            seen = np.array(plan.masks, np.float32)  # [G, features or channels]
-            x = x * seen.reshape(1, len(seen), *(1,) * (x.ndim - 3), seen.shape[1])
+        if plan.hides:
+            x = x * plan.seen.reshape(1, len(plan.seen), *(1,) * (x.ndim - 3), -1)
         for layer, stride in zip(self.convolutions, plan.strides, strict=True):
             patches = _patches(x, stride, xp)  # [S, G or 1, B, height, width, in]
             rows = patches.reshape(*patches.shape[:2], -1, patches.shape[-1])
             flat = xp.maximum(layer(rows), 0)
             x = flat.reshape(*flat.shape[:2], *patches.shape[2:5], flat.shape[-1])
-        x = x.reshape(*x.shape[:3], -1)
+        if x.ndim > 4:
+            x = x.reshape(*x.shape[:3], -1)
         for layer in self.hidden:
             x = xp.maximum(layer(x), 0)
         x = self.last(x)  # [S, G, B, outputs * A]
@@ -116,42 +129,7 @@ class Network(equinox.Module):
         if networks == 1:
             return each[:, 0]
         together = xp.swapaxes(each, 1, 2).reshape(runs, samples, -1, plan.actions)
-        return together[:, :, np.array(plan.places)]
-
-
-def plain(network: Network) -> Callable[[np.ndarray], np.ndarray]:
-    """The same for a network without convolutions in NumPy, with the arrays at hand: each look at a module costs."""
-    plan = network.plan
-    layers = [(layer.weight, layer.bias) for layer in network.hidden]
-    last, bias = network.last.weight, network.last.bias
-    hides = any(0 in mask for mask in plan.masks)
-    masks = np.array(plan.masks, np.float32)[None, :, None]  # [1, G, 1, features]
-    networks, outputs, actions, places = len(plan.masks), plan.outputs, plan.actions, np.array(plan.places)
-    scale = None if plan.scale == 1.0 else np.float32(plan.scale)
-
-    @np.errstate(all="ignore")  # what is not finite is told by the loss, with the advisor's name
-    def advice(observation: np.ndarray) -> np.ndarray:
-        x = observation.astype(np.float32)[:, None]  # [S, 1, B, features]
-        if scale is not None:
-            x *= scale
-        if hides:
-            x = x * masks
-        for weight, offset in layers:
-            x = x @ weight
-            x += offset
-            np.maximum(x, 0, out=x)
-        x = x @ last
-        x += bias  # [S, G, B, outputs * A]
-        runs, samples = x.shape[0], x.shape[2]
-        each = x.reshape(runs, networks, samples, outputs, actions)
-        if networks == 1:
-            found: np.ndarray = each[:, 0]
-            return found
-        together = each.swapaxes(1, 2).reshape(runs, samples, -1, actions)
-        picked: np.ndarray = together[:, :, places]
-        return picked
-
-    return advice
+        return together[:, :, plan.places]
 
 
 def _patches(x: Array, stride: int, xp: Any) -> Array:
@@ -172,12 +150,8 @@ def _patches(x: Array, stride: int, xp: Any) -> Array:
 def initial(plan: Plan, seeds: Sequence[int]) -> Network:
     """A network for each seed, NumPy arrays: uniform in +-1 / sqrt(inputs), independent of the release of JAX."""
     runs = [_initial_one(plan, np.random.default_rng([seed, 0x0DEE9])) for seed in seeds]
-    stacked = [
-        tuple(Layer(*(np.stack([getattr(run[k][i], name) for run in runs]) for name in ("weight", "bias")))
-              for i in range(len(runs[0][k])))
-        for k in range(3)
-    ]  # fmt: skip
-    return Network(stacked[0], stacked[1], stacked[2][0], plan)
+    stacked: Network = jax.tree.map(lambda *leaves: np.stack(leaves), *runs)
+    return stacked
 
 
 def layer_sizes(plan: Plan) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
@@ -206,7 +180,7 @@ def check_saved(plan: Plan, runs: int, saved: Shapes) -> None:
             raise BadInput("the checkpoint's network does not fit this task and its settings: restore it from a copy")
 
 
-def _initial_one(plan: Plan, generator: np.random.Generator) -> tuple[list[Layer], list[Layer], list[Layer]]:
+def _initial_one(plan: Plan, generator: np.random.Generator) -> Network:
     networks = len(plan.masks)
 
     def layer(inputs: int, outputs: int) -> Layer:
@@ -214,5 +188,5 @@ def _initial_one(plan: Plan, generator: np.random.Generator) -> tuple[list[Layer
         weight = generator.uniform(-limit, limit, (networks, inputs, outputs)).astype(np.float32)
         return Layer(weight, generator.uniform(-limit, limit, (networks, 1, outputs)).astype(np.float32))
 
-    convolutions, rest = ([layer(*size) for size in part] for part in layer_sizes(plan))
-    return convolutions, rest[:-1], rest[-1:]
+    convolutions, (*hidden, last) = (tuple(layer(*size) for size in part) for part in layer_sizes(plan))
+    return Network(convolutions, tuple(hidden), last, plan)

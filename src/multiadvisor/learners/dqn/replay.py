@@ -16,48 +16,49 @@ from multiadvisor.core.compiling import cached, specialise
 from multiadvisor.core.rng import CHOICE, NOISE, below, draw, normal, step_key
 from multiadvisor.core.validation import Arrays, array, require, whole
 from multiadvisor.learners.dqn.dqn_update import Batch
+from multiadvisor.learners.network_learner import DONE, SCORE, SCORE_SUM
 from multiadvisor.learners.tabular import kernel, switch
 
 # What a row is: the newest one of its ring (nothing was done in it yet), a step, an episode's last step, or its end.
 NEWEST, STEP, LAST, END = range(4)
 HEAD, FILLED, STEPS = range(3)  # the entries of `clock`
-SCORE, DONE, SCORE_SUM = range(3)  # the entries of `tally`
+_ROWS = ("action", "reward", "ended", "active", "kind")  # what a checkpoint keeps as it is
 
 
 def combine(code, table, rows, weights, m, parameter, preferences):
     """Bound to the aggregations before compiling."""
 
 
-def choose(advice, voice, part, codes, parameters, active, keys, clock, epsilon, scratch, actions):
-    """The actions [N] for advice [N, n, A]; ties and exploration by each episode's own draws.
+class Combination(NamedTuple):
+    """How n advisors are combined, by the parts of an aggregator, and room for `choose` to work in."""
 
-    part [n] is the part of the aggregator that hears an advisor, with codes [G] and parameters [G]; voice [n] is its
-    weight.
-    """
-    total, one = scratch.total, scratch.one
+    weight: np.ndarray  # [n]
+    part: np.ndarray  # [n] int64 to which of the G parts an advisor belongs
+    codes: np.ndarray  # [G] int64
+    parameters: np.ndarray  # [G]
+    total: np.ndarray  # [A]
+    one: np.ndarray  # [A]
+    members: np.ndarray  # [n] int64
+    members_weight: np.ndarray  # [n]
+
+
+def choose(advice, active, keys, clock, epsilon, combination, actions):
+    """The actions [N] for advice [N, n, A]; ties and exploration by each episode's own draws."""
+    weight, part, codes, parameters, total, one, members, members_weight = combination
     for i in range(advice.shape[0]):
         word = draw(step_key(keys[i], clock[i, STEPS]), CHOICE)
         for a in range(advice.shape[2]):
             total[a] = 0.0
         for g in range(codes.shape[0]):
-            members = 0
+            count = 0
             for j in range(advice.shape[1]):
-                if part[j] == g and (active.shape[0] == 0 or active[i, j] != 0):
-                    scratch.rows[members], scratch.voice[members] = j, voice[j]
-                    members += 1
-            combine(codes[g], advice[i], scratch.rows, scratch.voice, members, parameters[g], one)
+                if part[j] == g and (active.shape[1] == 0 or active[i, j] != 0):
+                    members[count], members_weight[count] = j, weight[j]
+                    count += 1
+            combine(codes[g], advice[i], members, members_weight, count, parameters[g], one)
             for a in range(advice.shape[2]):
                 total[a] += one[a]
         actions[i] = kernel.choose(total, epsilon, word)
-
-
-class Scratch(NamedTuple):
-    """Room for `choose` to work in."""
-
-    total: np.ndarray  # [A]
-    one: np.ndarray  # [A]
-    rows: np.ndarray  # [n] int64
-    voice: np.ndarray  # [n]
 
 
 class Chooser:
@@ -67,19 +68,22 @@ class Chooser:
         used = tuple(aggregation for aggregation, _ in aggregator.parts)
         _, known = switch.known_to((), used)
         self._call = specialise(choose, combine=switch.combine_switch(known))
-        self._weights, self._part = np.asarray(weights, float), aggregator.of
-        self._codes = np.array([known.index(aggregation) for aggregation in used], np.int64)
-        self._parameters = np.array([parameter for _, parameter in aggregator.parts], float)
         n = len(weights)
-        self._scratch = Scratch(np.zeros(actions), np.zeros(actions), np.zeros(n, np.int64), np.zeros(n))
-
-    def __call__(self, advice: np.ndarray, active: np.ndarray, keys: np.ndarray, clock: np.ndarray, epsilon: float,
-                 actions: np.ndarray) -> None:  # fmt: skip
-        """Fill actions [N] for advice [N, n, A]."""
-        self._call(
-            advice, self._weights, self._part, self._codes, self._parameters, active, keys, clock, epsilon,
-            self._scratch, actions,
+        self._combination = Combination(
+            np.asarray(weights, float), aggregator.of,
+            np.array([known.index(aggregation) for aggregation in used], np.int64),
+            np.array([parameter for _, parameter in aggregator.parts], float),
+            np.zeros(actions), np.zeros(actions), np.zeros(n, np.int64), np.zeros(n),
         )  # fmt: skip
+
+    def __call__(
+        self, advice: np.ndarray, active: np.ndarray, keys: np.ndarray, clock: np.ndarray, epsilon: float
+    ) -> np.ndarray:
+        """The actions [N] for advice [..., n, A] of N episodes."""
+        actions = np.zeros(len(keys), np.int64)
+        each = advice.reshape(-1, *advice.shape[-2:])
+        self._call(each, active, keys, clock, epsilon, self._combination, actions)
+        return actions
 
 
 class Rings(NamedTuple):
@@ -233,18 +237,14 @@ class Replay:
         self.observations, self.action, self.reward, self.ended, self.active, self.kind, self.clock, self.tally = (
             self.rings
         )
-
-    def open(self, observations: np.ndarray, active: np.ndarray) -> None:
-        """The very first observations [N, F]."""
-        self.observations[:, 0], self.active[:, 0] = observations, active
-        self.kind[:, 0], self.clock[:, HEAD], self.clock[:, FILLED] = NEWEST, 0, 1
+        self.clock[:, HEAD] = size - 1  # so that the first row is filled first
 
     def stands_at(self, observation: np.ndarray) -> bool:
         """Whether the only episode stands at this observation [F], so that what was done in it goes on there."""
         head = self.clock[0, HEAD]
         return bool(self.kind[0, head] == NEWEST and np.array_equal(self.observations[0, head], observation))
 
-    def begin_again(self, observations: np.ndarray, active: np.ndarray) -> None:
+    def begin(self, observations: np.ndarray, active: np.ndarray) -> None:
         """New episodes in every ring, whatever was going on: what was not finished counts as cut off."""
         for i in range(len(self.kind)):
             head, size = int(self.clock[i, HEAD]), self.kind.shape[1]
@@ -255,7 +255,9 @@ class Replay:
                 head = (head + 1) % size
                 self.clock[i, HEAD], self.clock[i, FILLED] = head, min(self.clock[i, FILLED] + 1, size)
             # else nothing was done in that episode yet: it takes no place, lest idle episodes push the steps out
-            self.observations[i, head], self.active[i, head], self.kind[i, head] = observations[i], active[i], NEWEST
+            self.observations[i, head], self.kind[i, head] = observations[i], NEWEST
+            if self.active.size:
+                self.active[i, head] = active[i]
             self.tally[i, SCORE] = 0.0
 
     def batches(self, first: int, updates: int, samples: int, gammas: np.ndarray, steps: int) -> Batch:
@@ -278,9 +280,7 @@ class Replay:
     def tensors(self) -> dict[str, np.ndarray]:
         """The rows in use; bytes that are all 0 or 1 are packed eight to one."""
         used = int(self.clock[:, FILLED].max())
-        kept = {
-            name: getattr(self, name)[:, :used] for name in ("action", "reward", "ended", "active", "kind")
-        }  # fmt: skip
+        kept = {name: getattr(self, name)[:, :used] for name in _ROWS}
         seen = self.observations[:, :used]
         if seen.dtype == np.uint8 and seen.size and seen.max() <= 1:
             kept["packed"] = np.packbits(seen, axis=2)
@@ -296,7 +296,7 @@ class Replay:
         used = int(filled.max())
         require(((head < size) & (filled >= 1) & (filled <= size)).all() and used <= size, "replay_clock")
         given = {name: array(tensors, name, (episodes, used, *getattr(self, name).shape[2:]), getattr(self, name).dtype)
-                 for name in ("action", "reward", "ended", "active", "kind")}  # fmt: skip
+                 for name in _ROWS}  # fmt: skip
         require(((given["action"] >= 0) & (given["action"] < actions)).all(), "action")
         require(all((given[name] <= most).all() for name, most in (("ended", 1), ("active", 1), ("kind", END))), "kind")
         if "packed" in tensors and self.observations.dtype == np.uint8:

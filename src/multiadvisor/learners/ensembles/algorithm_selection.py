@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from multiadvisor.envs.stepping import finite_reward, one_episode
+from multiadvisor.envs.step import finite_reward, one_episode
 from multiadvisor.errors import BadInput, Caution, short
 from multiadvisor.settings import finite_number, number_between, whole_number
 

@@ -1,4 +1,4 @@
-"""An ensemble: advisors that learn each in a way of its own, one with a table, another with a network, heard together.
+"""An ensemble: advisors that learn each in a way of its own, one with a table, another with a network, aggregated.
 
 Inside a MultiAdvisor all advisors are tables, or all are outputs of networks. In an ensemble every member is an agent
 with a task of its own, on the same environment: its own reward, its own view, its own learner and settings. All of them
@@ -21,7 +21,7 @@ from multiadvisor.task import Advisor
 
 
 class Ensemble:
-    """Agents that are heard together: `act` and `observe` are those of a MultiAdvisor.
+    """Agents that are aggregated: `act` and `observe` are those of a MultiAdvisor.
 
     A member that plans egocentrically learns as if it were in control; with sarsa, from what the ensemble does next.
     Continuous actions are the mean of the members' own, by weight; so is what they would do while learning.

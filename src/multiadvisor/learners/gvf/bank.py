@@ -9,6 +9,7 @@ that was never tried counts as having reached it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,8 @@ from multiadvisor.learners.gvf import safety_plan
 from multiadvisor.learners.gvf.gvf_spec import Threat
 from multiadvisor.learners.gvf.safety_plan import FOLLOWERS
 
-BEST, POLICY = 0, 1  # what is expected in the next state: the action that is best for the goal, or a policy
+# what is expected in the next state: the goal's best action, all alike, or what the aggregator chose there
+BEST, UNIFORM, GREEDY = range(3)
 FRONTIER_COLUMN = 0
 
 
@@ -33,13 +35,15 @@ class Model(NamedTuple):
 class Table(NamedTuple):
     """The values of all goals under one planning and one gamma."""
 
+    kind: int  # BEST, UNIFORM or GREEDY
+    gamma: float
     q: np.ndarray  # [S, A, G] float32
     v: np.ndarray  # [S, G] float32 what the planning makes of q
     policy: np.ndarray  # [S, A] the policy that is expected, where it is not the best action
 
 
 @compiled
-def back_up(state, action, goals, gamma, model, table):
+def back_up(state, action, goals, model, table):
     """q of one pair for all goals: the mean over its followers of 1 at their goal, and of gamma v elsewhere."""
     row, count = table.q[state, action], model.seen[state, action]
     total = 0
@@ -54,7 +58,7 @@ def back_up(state, action, goals, gamma, model, table):
             break
         follower = model.follower[state, action, k]
         share = np.float32(count[k] / total)
-        part = np.float32(gamma) * share
+        part = np.float32(table.gamma) * share
         onward = table.v[follower]
         for g in range(goals):
             row[g] += part * onward[g]
@@ -64,11 +68,11 @@ def back_up(state, action, goals, gamma, model, table):
 
 
 @compiled
-def revalue(state, goals, kind, table):
+def revalue(state, goals, table):
     """v of one state for all goals, as the planning has it."""
     own, row = table.q[state], table.v[state]
     actions = own.shape[0]
-    if kind == BEST:
+    if table.kind == BEST:
         for g in range(goals):
             row[g] = own[0, g]
         for action in range(1, actions):
@@ -84,21 +88,21 @@ def revalue(state, goals, kind, table):
 
 
 @cached
-def sweep(states, goals, times, kind, gamma, model, table):
+def sweep(states, goals, times, model, table):
     """Back up all pairs of the first states, this many times, forwards and backwards in turn."""
     for time in range(times):
         for k in range(states):
             state = k if time % 2 == 0 else states - 1 - k
             for action in range(table.q.shape[1]):
-                back_up(state, action, goals, gamma, model, table)
-            revalue(state, goals, kind, table)
+                back_up(state, action, goals, model, table)
+            revalue(state, goals, table)
 
 
 @cached
-def learn(state, action, goals, kind, gamma, model, table):
+def learn(state, action, goals, model, table):
     """Back up one pair, and its state."""
-    back_up(state, action, goals, gamma, model, table)
-    revalue(state, goals, kind, table)
+    back_up(state, action, goals, model, table)
+    revalue(state, goals, table)
 
 
 def count_follower(state: int, action: int, follower: int, model: Model) -> bool:
@@ -118,8 +122,10 @@ class Room:
     """One room: numbers for the states and goals that were met in it, the model, and a table for each planning."""
 
     def __init__(
-        self, states: int, place: np.ndarray, actions: int, tables: int, n: int, heading: np.ndarray | None = None
-    ) -> None:
+        self, states: int, place: np.ndarray, actions: int, kinds: Sequence[tuple[int, float]], n: int,
+        heading: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        """`kinds`: of each table, with its gamma."""
         self._place, self._actions = place, actions
         self._heading = np.zeros(states, np.int64) if heading is None else heading
         self._headings = int(self._heading.max()) + 1
@@ -135,10 +141,8 @@ class Room:
         follower, seen = np.zeros((2, 64, actions, FOLLOWERS), np.int32)
         self.model = Model(follower, seen, np.full(64, -1, np.int64))
         self.at, self.facing = np.zeros((2, 64), np.int64)  # [S] the place and the direction of each state
-        self.tables = [
-            Table(np.zeros((64, actions, 64), np.float32), np.zeros((64, 64), np.float32), np.zeros((64, actions)))
-            for _ in range(tables)
-        ]
+        shapes = ((64, actions, 64), np.float32), ((64, 64), np.float32), ((64, actions), np.float64)
+        self.tables = [Table(kind, gamma, *(np.zeros(*shape) for shape in shapes)) for kind, gamma in kinds]
 
     @property
     def states(self) -> int:
@@ -158,7 +162,7 @@ class Room:
     def _meet(self, local: int) -> int:
         state, place = self.states, int(self._place[local])
         self.met.append(local)
-        self._distances.clear()  # which may have been told of it, or of its place, as one where nobody has been
+        self._distances.clear()  # in which it, or its place, may stand as one where nobody has been
         self.number[local] = state
         if place >= 0 and self.column[place] < 0:
             self.column[place] = self.goals
@@ -178,6 +182,16 @@ class Room:
             known = self.model.follower[state] == following
             if np.count_nonzero(known & (self.model.seen[state] > 0)) == 1:  # no other action led there before
                 self._distances.clear()
+
+    def learn(self, state: int, action: int) -> None:
+        """Back up a pair that was just followed, in all tables."""
+        for table in self.tables:
+            learn(state, action, self.goals, self.model, table)
+
+    def sweep(self, times: int) -> None:
+        """Replay all that was observed, this many times."""
+        for table in self.tables:
+            sweep(self.states, self.goals, times, self.model, table)
 
     def distances(self, local: int) -> np.ndarray:
         """The fewest steps from a local state to each place [places], without turning back; inf: unknown.
@@ -214,11 +228,13 @@ class Room:
             rows *= 2
             self.chosen, self.at, self.facing = (_grown(part, rows) for part in (self.chosen, self.at, self.facing))
             self.model = Model(*(_grown(part, rows) for part in self.model))
-            self.tables = [Table(*(_grown(part, rows) for part in table)) for table in self.tables]
+            self.tables = [
+                Table(kind, gamma, *(_grown(part, rows) for part in parts)) for kind, gamma, *parts in self.tables
+            ]
         if self.goals > columns:
             self.tables = [
-                Table(_grown(q, 2 * columns, axis=2), _grown(v, 2 * columns, axis=1), policy)
-                for q, v, policy in self.tables
+                table._replace(q=_grown(table.q, 2 * columns, axis=2), v=_grown(table.v, 2 * columns, axis=1))
+                for table in self.tables
             ]
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.core.validation import Arrays, array, require, whole
+from multiadvisor.envs.python_env import Segment
 from multiadvisor.envs.remote import Remote
-from multiadvisor.envs.segment import Segment
 from multiadvisor.task import Task
 
 NOTHING = -1

@@ -10,20 +10,19 @@ from multiadvisor.core import rng
 from multiadvisor.core.aggregator import aggregator_of, plannings_of
 from multiadvisor.core.compiling import first_use
 from multiadvisor.core.validation import MOST_STEPS, Arrays, Shapes, array, require, whole
-from multiadvisor.envs.segment import Segment
-from multiadvisor.envs.stepping import copied, finite_reward
+from multiadvisor.envs.python_env import Segment
+from multiadvisor.envs.step import copied, finite_reward
 from multiadvisor.errors import BadInput
-from multiadvisor.learners.finite_choice import FiniteChoice, nobody
+from multiadvisor.learners.finite_choice import FiniteChoice
 from multiadvisor.learners.gvf import bank
 from multiadvisor.learners.gvf.env_workers import NOTHING, EnvWorker, EnvWorkers
 from multiadvisor.learners.gvf.gvf_spec import FRONTIER, REFUGE, KnownModel
 from multiadvisor.learners.gvf.safety_plan import FOLLOWERS
-from multiadvisor.learners.protocol import Advice, Decision, Exploration
+from multiadvisor.learners.protocol import Advice, Decision, Exploration, nobody
 from multiadvisor.settings import Settings
 from multiadvisor.task import Task, Transition
 
-UNIFORM, GREEDY = "uniform", "greedy"
-KINDS = {"egocentric": "", "agnostic": UNIFORM, "empathic": GREEDY, "estimate": GREEDY}
+KINDS = {"egocentric": bank.BEST, "agnostic": bank.UNIFORM, "empathic": bank.GREEDY, "estimate": bank.GREEDY}
 """The policy that each planning expects: none but the goal's own, all actions alike, or what the aggregator did there.
 
 Empathic advisors cannot ask the aggregator in a replay, as it sees more than their local state: they expect what it
@@ -35,7 +34,7 @@ _NOTHING_NEW = 1 << 60  # steps in a room, for those who shall not explore
 
 
 class GoalAdvice(NamedTuple):
-    """Those who speak in one state."""
+    """Those who advise in one state."""
 
     advisors: np.ndarray  # [m]
     advice: np.ndarray  # [m, A]
@@ -43,15 +42,10 @@ class GoalAdvice(NamedTuple):
     places: np.ndarray  # [m] they point at
 
 
-def make_gvf(task: Task, settings: Settings, saved: Shapes | None) -> BankLearner:
-    """The learner of a task with goals."""
-    return BankLearner(task, settings)
-
-
 class BankLearner(FiniteChoice):
     """Learns a bank of general value functions, and plays by the advisors that point at them."""
 
-    def __init__(self, task: Task, settings: Settings) -> None:
+    def __init__(self, task: Task, settings: Settings, saved: Shapes | None = None) -> None:
         assert task.adapter is not None
         assert task.goals is not None
         self.task, self.settings, self.goals = task, settings, task.goals
@@ -70,7 +64,7 @@ class BankLearner(FiniteChoice):
                 )
         self.kinds = list(dict.fromkeys(kinds))  # [tables] planning and gamma
         self.table_of = np.array([self.kinds.index(kind) for kind in kinds], np.int64)  # [n]
-        self._worth = next((k for k, (planning, _) in enumerate(self.kinds) if KINDS[planning] == ""), 0)
+        self._worth = next((k for k, (planning, _) in enumerate(self.kinds) if KINDS[planning] == bank.BEST), 0)
         self.rooms: list[bank.Room | None] = [None] * self.goals.rooms
         self.key = rng.stream_key(settings.seed, rng.TRAINING)
         self.clock, self.tally = np.array([0, 0, 0, 1]), np.zeros(2)
@@ -97,22 +91,16 @@ class BankLearner(FiniteChoice):
         """The scores of those episodes together."""
         return float(self.tally[1])
 
-    def values(self, j: int) -> np.ndarray:
-        """There is no table of one advisor alone."""
-        raise BadInput(
-            f"advisor {self.task.names[j]!r} of task {self.task.name!r} points at general value functions and has no "
-            "table itself: ask for its advice in a state"
-        )
-
     # ---- what it says ------------------------------------------------------------------------------------------------
     def _room(self, number: int) -> bank.Room:
         room = self.rooms[number]
         if room is None:
-            goals = self.goals
-            room = self.rooms[number] = bank.Room(
-                goals.states, goals.place, len(self.task.actions), len(self.kinds), self.task.n, goals.heading
-            )
+            room = self.rooms[number] = self._new_room()
         return room
+
+    def _new_room(self) -> bank.Room:
+        goals, kinds = self.goals, [(KINDS[planning], gamma) for planning, gamma in self.kinds]
+        return bank.Room(goals.states, goals.place, len(self.task.actions), kinds, self.task.n, goals.heading)
 
     def _enter(self, observation: Any) -> tuple[int, bank.Room, int]:
         """The room by its number, itself, and the number of the state in it, which is counted if it is a new one."""
@@ -120,31 +108,26 @@ class BankLearner(FiniteChoice):
         room = self._room(number)
         return number, room, room.state(local)
 
-    def _heard(self, observation: Any, exploring: bool) -> GoalAdvice:
-        """Who speaks, what they say, with what weights, and of which places."""
+    def goal_advice(self, observation: Any, exploring: bool = False) -> GoalAdvice:
+        """Who advises in one state, what, with what weights, and which places they point at."""
         goals = self.goals
         number, local = goals.at(observation)
         room = self.rooms[number]
         state = -1 if room is None else int(room.number[local])
         if room is None or state < 0:
-            nobody = np.zeros(0, np.int64)
-            return GoalAdvice(nobody, np.zeros((0, len(self.task.actions))), np.zeros(0), nobody)
+            return GoalAdvice(*nobody(len(self.choices)), np.zeros(0, np.int64))
         look = self._look(room, exploring)
         aims = goals.aims(observation, look)
         column = np.where(aims.place >= 0, room.column[aims.place], np.where(aims.place == FRONTIER, 0, -1))
         safe = aims.place == REFUGE
-        heard = np.flatnonzero(((column >= 0) | safe) & (aims.voice != 0.0))
-        advice = np.empty((len(heard), len(self.task.actions)))
+        asked = np.flatnonzero(((column >= 0) | safe) & (aims.factor != 0.0))
+        advice = np.empty((len(asked), len(self.task.actions)))
         for k, table in enumerate(room.tables):
-            members = self.table_of[heard] == k
-            advice[members] = table.q[state][:, column[heard[members]]].T
-        if safe.any():
-            advice[safe[heard]] = self._safety(room, state, observation, look)
-        return GoalAdvice(heard, advice, self.weights[heard] * aims.voice[heard], aims.place[heard])
-
-    def _safety(self, room: bank.Room, state: int, observation: Any, look: KnownModel) -> np.ndarray:
-        """What a refuge is worth in a state [A]: the share of the steps ahead that each action is sure of."""
-        return room.safety(state, self.goals.ahead, self.goals.checked_threat(observation, look))
+            members = self.table_of[asked] == k
+            advice[members] = table.q[state][:, column[asked[members]]].T
+        if safe.any():  # a refuge is worth the share of the steps ahead that each action is sure of [A]
+            advice[safe[asked]] = room.safety(state, goals.ahead, goals.checked_threat(observation, look))
+        return GoalAdvice(asked, advice, self.weights[asked] * aims.factor[asked], aims.place[asked])
 
     def _look(self, room: bank.Room, exploring: bool) -> KnownModel:
         """What is known in a room."""
@@ -162,43 +145,44 @@ class BankLearner(FiniteChoice):
 
     def _choose(self, observation: Any, word: int, epsilon: float, exploring: bool) -> tuple[int, int]:
         """The action that is taken and the greedy one, by 64 random bits: high ones explore, low ones choose."""
-        heard = self._heard(observation, exploring)
-        advisors, advice, weights, _ = heard
-        total = self.aggregator.prefer(advice, weights, advisors) if len(advisors) else np.zeros(len(self.task.actions))
-        greedy = _greedy(total.tolist(), word & _LOW)
-        if epsilon * (1 << 32) > word >> 32 and not self._wary(heard):
+        given = self.goal_advice(observation, exploring)
+        greedy = _greedy(self._total(given).tolist(), word & _LOW)
+        if epsilon * (1 << 32) > word >> 32 and not self._wary(given):
             return (word & _LOW) * len(self.task.actions) >> 32, greedy
         return greedy, greedy
 
-    def _wary(self, heard: GoalAdvice) -> bool:
+    def _total(self, given: GoalAdvice) -> np.ndarray:
+        """The preferences [A]; all 0 where nobody advises."""
+        if not len(given.advisors):
+            return np.zeros(len(self.task.actions))
+        preferred: np.ndarray = self.aggregator.prefer(given.advice, given.weights, given.advisors)
+        return preferred
+
+    def _wary(self, given: GoalAdvice) -> bool:
         """Whether nothing may be tried, for those who are afraid."""
-        afraid, safe, wary = heard.weights < 0, heard.places == REFUGE, self.goals.wary
-        feared = afraid.any() and heard.advice[afraid].max() > wary
-        return bool(feared or (safe.any() and heard.advice[safe].min() < 1.0 - wary))
+        afraid, safe, wary = given.weights < 0, given.places == REFUGE, self.goals.wary
+        feared = afraid.any() and given.advice[afraid].max() > wary
+        return bool(feared or (safe.any() and given.advice[safe].min() < 1.0 - wary))
 
     def consult(self, state: Any) -> Advice:
         """The active advisors' advice in one state; their weights are those of this moment."""
-        heard = self._heard(np.asarray(state), False)
-        return Advice(tuple(self.task.names[j] for j in heard.advisors), *heard[1:3], heard.advisors)
+        given = self.goal_advice(np.asarray(state))
+        return Advice(tuple(self.task.names[j] for j in given.advisors), given.advice, given.weights, given.advisors)
 
     def preferences(self, state: Any) -> np.ndarray:
         """What the aggregator makes of the advice in one state [A]."""
-        told = self.consult(state)
-        if not len(told.names):
-            return np.zeros(len(self.task.actions))
-        preferred: np.ndarray = self.aggregator.prefer(told.advice, told.weights, told.advisors)
-        return preferred
+        return self._total(self.goal_advice(np.asarray(state)))
 
-    def decide(self, state: Any, draw: int = 0, epsilon: float = 0.0, *, values: bool = True) -> Decision:
+    def decide(self, state: Any, random_bits: int = 0, epsilon: float = 0.0, *, values: bool = True) -> Decision:
         """What is done in a state by 64 random bits: also without learning it may be restless."""
-        action, greedy = self._choose(state, draw, max(epsilon, self.goals.restless), False)
-        said = self.pointing(state) if values else nobody(len(self.choices))
-        return Decision(action, action, action != greedy, *said)
+        action, greedy = self._choose(state, random_bits, max(epsilon, self.goals.restless), False)
+        given = self.goal_advice(state) if values else nobody(len(self.choices))
+        return Decision(action, action, action != greedy, *given)
 
     def compare(self, state: Any, action: Any = None, against: Any = None) -> Decision:
         """All actions are compared with each other: the greedy decision, without restlessness."""
         chosen = self._choose(state, 0, 0.0, False)[1]
-        return Decision(chosen, chosen, False, *self.pointing(state))
+        return Decision(chosen, chosen, False, *self.goal_advice(state))
 
     def explore(self, state: Any) -> int:
         """The action that learning would take in one state."""
@@ -212,11 +196,11 @@ class BankLearner(FiniteChoice):
     # ---- learning ----------------------------------------------------------------------------------------------------
     def prepare(self) -> None:
         """Compile, where that has not been done."""
-        room = bank.Room(1, np.zeros(1, np.int64), len(self.task.actions), 1, 1)
+        room = bank.Room(1, np.zeros(1, np.int64), len(self.task.actions), [(bank.UNIFORM, 0.9)], 1)
         room.state(0)
         with first_use(bank.sweep):
-            bank.sweep(1, 1, 1, bank.POLICY, 0.9, room.model, room.tables[0])
-            bank.learn(0, 0, 1, bank.POLICY, 0.9, room.model, room.tables[0])
+            room.sweep(1)
+            room.learn(0, 0)
 
     def run(self, steps: int) -> None:
         """Play and learn for this many steps."""
@@ -300,24 +284,19 @@ class BankLearner(FiniteChoice):
         room.steps += 1
         room.paid |= paid > 0
         room.chosen[state, greedy] += 1
-        for (planning, _), table in zip(self.kinds, room.tables, strict=True):
-            if KINDS[planning] == GREEDY:
+        for table in room.tables:
+            if table.kind == bank.GREEDY:
                 table.policy[state] = room.chosen[state] / room.chosen[state].sum()
         if elsewhere != number:
             return
         following = room.state(local)
         room.follow(state, action, following)
-        for (planning, gamma), table in zip(self.kinds, room.tables, strict=True):
-            bank.learn(state, action, room.goals, _kind(planning), gamma, room.model, table)
+        room.learn(state, action)
 
     def _end(self) -> None:
         """An episode is over: what was observed is replayed."""
         for number in sorted(self._touched):
-            room = self._room(number)
-            for (planning, gamma), table in zip(self.kinds, room.tables, strict=True):
-                bank.sweep(
-                    room.states, room.goals, self.goals.sweeps, _kind(planning), gamma, room.model, table
-                )  # fmt: skip
+            self._room(number).sweep(self.goals.sweeps)
         self._touched.clear()
         self.clock[EPISODES] += 1
         self.clock[EPISODE_STEP], self.clock[FRESH] = 0, 1
@@ -341,10 +320,6 @@ class BankLearner(FiniteChoice):
                 self._end()
             self.segment.begin(self.steps)
             self.clock[FRESH] = 1
-
-    def pointing(self, observation: Any) -> GoalAdvice:
-        """Who speaks in one state, what they say, their weights and the places they point at."""
-        return self._heard(observation, False)
 
     # ---- keeping -----------------------------------------------------------------------------------------------------
     def tensors(self) -> Arrays:
@@ -394,7 +369,7 @@ class BankLearner(FiniteChoice):
 
     def _restored(self, tensors: Arrays, prefix: str) -> bank.Room:
         goals, actions = self.goals, len(self.task.actions)
-        room = bank.Room(goals.states, goals.place, actions, len(self.kinds), self.task.n, goals.heading)
+        room = self._new_room()
         met = whole(tensors, f"{prefix}met", (None,), 0, goals.states)
         require(len(set(met.tolist())) == len(met) > 0, f"{prefix}met")
         for local in met.tolist():
@@ -423,7 +398,3 @@ def _greedy(total: list[float], low: int) -> int:
     best = max(total)
     tied = [action for action, one in enumerate(total) if one == best]
     return tied[low * len(tied) >> 32]
-
-
-def _kind(planning: str) -> int:
-    return bank.POLICY if KINDS[planning] else bank.BEST

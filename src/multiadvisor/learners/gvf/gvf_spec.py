@@ -1,23 +1,27 @@
-"""Goals: what an environment says so that a bank of general value functions can learn and play in it."""
+"""Goals: what a bank of general value functions has to know of an environment; and the settings of its learner."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from multiadvisor.errors import BadInput, short
+from multiadvisor.learners.kinds import LearnerSettings, named
 from multiadvisor.settings import LARGEST_WEIGHT, number_between, whole_number
+
+if TYPE_CHECKING:
+    from multiadvisor.task import Task
 
 
 class Aims(NamedTuple):
     """Where the advisors of a bank look in one state, and how loudly they say so."""
 
     place: np.ndarray  # [n] int64 the goal of each, FRONTIER, REFUGE, or -1: it is silent
-    voice: np.ndarray  # [n] what its weight is multiplied by
+    factor: np.ndarray  # [n] what its weight is multiplied by
 
 
 FRONTIER = -2
@@ -103,9 +107,7 @@ class Goals:
             given = getattr(self, name)
             fits = isinstance(given, np.ndarray) and given.shape == (self.states,) and given.dtype.kind in "iu"
             if not fits and not (name == "heading" and given is None):
-                raise BadInput(
-                    f"Goals({name}=...) has to be an array of {self.states} integers, one for each local state"
-                )
+                raise BadInput(f"Goals({name}=...) has to be an array of {self.states} integers, one for each state")
         if self.place.min() < -1 or self.place.max() < 0:
             raise BadInput("Goals(place=...) has a place below -1, or none at all: count from 0, -1 for none")
 
@@ -118,21 +120,21 @@ class Goals:
     def aims(self, observation: Any, look: KnownModel) -> Aims:
         """Where each advisor looks."""
         aims, n = self.aim(observation, look), len(look.met)
-        if not isinstance(aims, Aims) or np.shape(aims.place) != (n,) or np.shape(aims.voice) != (n,):
+        if not isinstance(aims, Aims) or np.shape(aims.place) != (n,) or np.shape(aims.factor) != (n,):
             raise BadInput(
-                f"Goals.aim gave {short(repr(aims))}: give Aims with a place and a voice for each of {n} advisors"
+                f"Goals.aim gave {short(repr(aims))}: give Aims with a place and a factor for each of {n} advisors"
             )
-        place, voice = np.asarray(aims.place), np.asarray(aims.voice, float)
+        place, factor = np.asarray(aims.place), np.asarray(aims.factor, float)
         if place.dtype.kind not in "iu" or place.min() < REFUGE or place.max() > self.place.max():
             raise BadInput(
                 f"Goals.aim gave the places {short(repr(place))}: let each be -1, FRONTIER, REFUGE, or from 0 to "
                 f"{self.place.max()}"
             )
-        if not (np.abs(voice) <= LARGEST_WEIGHT).all():
+        if not (np.abs(factor) <= LARGEST_WEIGHT).all():
             raise BadInput(
-                f"Goals.aim gave the voices {short(repr(voice))}: let them be finite, at most {LARGEST_WEIGHT:g}"
+                f"Goals.aim gave the factors {short(repr(factor))}: let them be finite, at most {LARGEST_WEIGHT:g}"
             )
-        return Aims(place, voice)
+        return Aims(place, factor)
 
     def earned(self, before: Any, after: Any, reward: float, n: int) -> np.ndarray:
         """What each of n advisors was paid."""
@@ -152,3 +154,48 @@ class Goals:
         if np.isnan(closed).any():
             raise BadInput("Goals.threat gave a step that is not a number: let it be inf where a place is never lost")
         return Threat(closed, haven, number_between("the doubt of Goals.threat", threat.doubt, 1e-12, math.inf))
+
+
+# ---- for those who show episodes: nothing of a task without goals ----------------------------------------------------
+def mark_of(task: Task) -> Callable[[np.ndarray, int, float], None] | None:
+    """What draws a goal into the environment's picture; None where nobody can."""
+    return None if task.goals is None else task.goals.mark
+
+
+def goal_name(task: Task, state: Any) -> str | None:
+    """What people call a state, where the goals say so."""
+    return None if task.goals is None or task.goals.label is None else task.goals.label(state)
+
+
+def goal_cells(task: Task, states: Sequence[Any]) -> np.ndarray | None:
+    """[T] the local states that goals are learned in, other numbers in every room; None where there are no goals."""
+    if task.goals is None:
+        return None
+    each = [task.goals.at(state) for state in states]
+    return np.array([room * task.goals.states + local for room, local in each], np.int64)
+
+
+def paid_by_goals(task: Task, step: Any, own: Callable[[], float]) -> Any:
+    """A step in which each advisor is paid in units of its goal, and the score is the environment's `own` reward."""
+    if task.goals is None:
+        return step
+    gain = own()
+    reward = task.goals.earned(step.state, step.next_state, gain, task.n)
+    return step._replace(reward=reward, ended=reward != 0, gain=gain)
+
+
+@dataclass(frozen=True)
+class GVF(LearnerSettings):
+    """A bank of general value functions, for tasks with goals.
+
+    >>> import multiadvisor as mad
+    >>> mad.Settings(learner=mad.GVF()).learner.name
+    'gvf'
+    """
+
+    name: str = named("gvf")
+    points: ClassVar[bool] = True
+
+    def own_draws(self, task: Task) -> bool:
+        """Every episode can be played by itself."""
+        return True

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.learners.dqn.backend import jax, jnp, optax
+from multiadvisor.learners.dqn.backend import jax, jnp
+from multiadvisor.learners.optimiser import TrainState, better, copied, fresh
 from multiadvisor.learners.sac.actor_critic import Layers, critic_input, forward, sampled
-from multiadvisor.learners.sac.packing import Layout, PackedTree
 from multiadvisor.learners.sac.sac_settings import SAC
-from multiadvisor.learners.sac.transition_buffer import Columns
+from multiadvisor.learners.sac.transition_buffer import Columns, Transitions
 
 Array = Any
 Twins = tuple[Layers, ...]
@@ -42,37 +43,37 @@ class Task(NamedTuple):
     gamma: Array  # of the plain critic and of the entropy
 
 
-def plain(columns: Columns, rows: Array, task: Task) -> Heads:
+def plain(batch: Transitions, task: Task) -> Heads:
     """One head for the weighted sum, entropy included: soft actor-critic as it is known."""
-    one = jnp.ones((rows.shape[0], 1), rows.dtype)
-    paid = columns.reward(rows) * columns.active(rows)
-    discount = task.gamma * (1.0 - columns.terminated(rows))
-    return Heads((paid @ task.weights)[:, None], discount, one, one, one, jnp.ones(1, rows.dtype))
+    one = jnp.ones_like(batch.terminated)
+    paid = batch.reward * batch.active
+    discount = task.gamma * (1.0 - batch.terminated)
+    return Heads((paid @ task.weights)[:, None], discount, one, one, one, one[0])
 
 
-def decomposed(columns: Columns, rows: Array, task: Task) -> Heads:
+def decomposed(batch: Transitions, task: Task) -> Heads:
     """A head for each advisor, and the last one for the entropy."""
-    one, zero = jnp.ones((rows.shape[0], 1), rows.dtype), jnp.zeros((rows.shape[0], 1), rows.dtype)
+    one, zero = jnp.ones_like(batch.terminated), jnp.zeros_like(batch.terminated)
 
     def beside(advisors: Array, entropy: Array) -> Array:
         return jnp.concatenate([advisors, entropy], axis=1)
 
-    active, following = (one * part for part in (columns.active(rows), columns.next_active(rows)))
-    weights = task.weights * jnp.ones_like(columns.reward(rows))
-    discount = task.gammas * (1.0 - columns.ended(rows)) * following
+    active, following = (one * part for part in (batch.active, batch.next_active))
+    weights = task.weights * jnp.ones_like(batch.reward)
+    discount = task.gammas * (1.0 - batch.ended) * following
     return Heads(
-        beside(columns.reward(rows), zero), beside(discount, task.gamma * (1.0 - columns.terminated(rows))),
+        beside(batch.reward, zero), beside(discount, task.gamma * (1.0 - batch.terminated)),
         beside(weights * active, one), beside(weights * following, one), beside(active * jnp.ones_like(weights), one),
-        jnp.zeros(weights.shape[1] + 1, rows.dtype).at[-1].set(1.0),
+        jnp.zeros(weights.shape[1] + 1, weights.dtype).at[-1].set(1.0),
     )  # fmt: skip
 
 
 class Mode(NamedTuple):
     """Which critics there are."""
 
-    control: Callable[[Columns, Array, Task], Heads]
+    control: Callable[[Transitions, Task], Heads]
     """What the actor follows: twins of it, of which the lower one counts."""
-    beside: Callable[[Columns, Array, Task], Heads] | None = None
+    beside: Callable[[Transitions, Task], Heads] | None = None
     """What only values: a single one, as nothing is maximised over it."""
 
 
@@ -84,27 +85,26 @@ def heads_of(kind: Callable[..., Heads], n: int) -> int:
     return 1 if kind is plain else n + 1
 
 
-class TrainState(NamedTuple):
-    """Networks with their optimiser."""
+class Critic(NamedTuple):
+    """A critic, and the slower one that says what follows."""
 
-    networks: Any
-    optimiser: Any
+    learned: TrainState  # Twins
+    target: Twins
 
 
 class State(NamedTuple):
     """What the update of actor and critic changes."""
 
     actor: TrainState  # Layers
-    critic: TrainState  # Twins
-    target: Twins
+    critic: Critic
     temperature: TrainState  # its logarithm []
 
 
-class SeparateCritic(NamedTuple):
-    """And what the update of a critic beside changes."""
+class Learned(NamedTuple):
+    """All that is learned."""
 
-    critic: TrainState  # Twins: a single one
-    target: Twins
+    control: State
+    beside: Critic | None
 
 
 def targets(twins: Twins, heads: Heads, observation: Array, action: Array, bonus: Array) -> Array:
@@ -138,132 +138,85 @@ def actor_loss(
     return (temperature * log_density - lower).mean(), log_density.mean()
 
 
-class Pace(NamedTuple):
-    """How fast a critic learns, and its target follows."""
-
-    rate: Array  # []
-    tau: float
-
-
 class Program(NamedTuple):
     """The compiled calls; with several runs, all but the task has an axis more, in front."""
 
     start: Callable[[Layers, Twins], State]
     """The state of fresh networks."""
-    update: Callable[[Layout, PackedTree, Task, Array, Array, Array], tuple[PackedTree, Array]]
-    """K updates of a packed State: rows [K, B, W], noise [K, 2, B, d] and learning rates [K]; their losses summed."""
-    start_beside: Callable[[Twins], SeparateCritic]
-    value: Callable[[Layout, Layout, PackedTree, PackedTree, Task, Array, Array, Array], tuple[PackedTree, Array]]
-    """The same for the critic beside (the second of each), of the actor as it is now (the first of each)."""
+    update: Callable[[State, Task, Array, Array, Array], tuple[State, Array]]
+    """K updates: rows [K, B, W], noise [K, 2, B, d] and learning rates [K]; their losses summed."""
+    start_critic: Callable[[Twins], Critic]
+    value: Callable[[Critic, State, Task, Array, Array, Array], tuple[Critic, Array]]
+    """The same for the critic beside, of the actor as it is now."""
 
 
 def program(settings: SAC, columns: Columns, runs: int) -> Program:
     """Compiled once for all agents that learn alike."""
     control = "one" if MODES[settings.critics].control is plain else "shared"
-    key = (
-        replace(settings, critics=control, n_envs=1, learning_starts=0, buffer_size=settings.batch_size),
-        columns,
-        runs,
-    )
-    if key not in _MADE:
-        while len(_MADE) >= _MOST_MADE:
-            del _MADE[next(iter(_MADE))]
-        _MADE[key] = _program(*key)
-    return _MADE[key]
+    alike = replace(settings, critics=control, n_envs=1, learning_starts=0, buffer_size=settings.batch_size)
+    return _program(alike, columns, runs)
 
 
-_MADE: dict[Any, Program] = {}
-_MOST_MADE = 32
-
-
+@lru_cache(maxsize=32)
 def _program(settings: SAC, columns: Columns, runs: int) -> Program:
-    adam = optax.flatten(optax.scale_by_adam())  # one long vector is faster than many short ones
     control, every = MODES[settings.critics].control, settings.advisors_train_freq
     slowly = 1.0 - (1.0 - settings.tau) ** every  # of a critic beside: as fast, seen from the episodes
     entropy = -float(columns.dimensions) if settings.target_entropy is None else settings.target_entropy
-
-    def better(learned: TrainState, gradient: Any, rate: Array) -> TrainState:
-        change, optimiser = adam.update(gradient, learned.optimiser, learned.networks)
-        return TrainState(jax.tree.map(lambda old, step: old - rate * step, learned.networks, change), optimiser)
-
-    def nearer(target: Twins, twins: Twins, step: float) -> Twins:
-        moved: Twins = jax.tree.map(lambda old, new: old + step * (new - old), target, twins)
-        return moved
 
     def warmth(state: State) -> Array:
         return settings.temperature or jnp.exp(state.temperature.networks)
 
     def valued(
-        critic: TrainState, target: Twins, heads: Heads, state: State, rows: Array, noise: Array, pace: Pace
-    ) -> tuple[TrainState, Twins, Array]:
-        """A better critic, its target and its loss."""
-        following = columns.next_observation(rows)
-        ahead, log_density = sampled(state.actor.networks, following, noise[1])
-        wanted = jax.lax.stop_gradient(targets(target, heads, following, ahead, -warmth(state) * log_density))
+        critic: Critic, heads: Heads, state: State, batch: Transitions, noise: Array, rate: Array, tau: float
+    ) -> tuple[Critic, Array]:
+        """A better critic, and its loss."""
+        ahead, log_density = sampled(state.actor.networks, batch.next_observation, noise[1])
+        bonus = -warmth(state) * log_density
+        wanted = jax.lax.stop_gradient(targets(critic.target, heads, batch.next_observation, ahead, bonus))
         loss, gradient = jax.value_and_grad(critic_loss)(
-            critic.networks, heads, columns.observation(rows), columns.action(rows), wanted
+            critic.learned.networks, heads, batch.observation, batch.action, wanted
         )
-        critic = better(critic, gradient, pace.rate)
-        return critic, nearer(target, critic.networks, pace.tau), loss
+        learned = better(critic.learned, gradient, rate)
+        target = jax.tree.map(lambda old, new: old + tau * (new - old), critic.target, learned.networks)
+        return Critic(learned, target), loss
 
     def one(state: State, task: Task, rows: Array, noise: Array, rate: Array) -> tuple[State, Array]:
-        heads = control(columns, rows, task)
-        critic, target, loss = valued(state.critic, state.target, heads, state, rows, noise, Pace(rate, settings.tau))
+        batch = columns.split(rows)
+        heads = control(batch, task)
+        critic, loss = valued(state.critic, heads, state, batch, noise, rate, settings.tau)
         (lost, density), gradient = jax.value_and_grad(actor_loss, has_aux=True)(
-            state.actor.networks, critic.networks, heads, columns.observation(rows), noise[0], warmth(state)
+            state.actor.networks, critic.learned.networks, heads, batch.observation, noise[0], warmth(state)
         )
         temperature = state.temperature
         if not settings.temperature:
             # the derivative of -log(temperature) (density + entropy)
             temperature = better(temperature, -(density + entropy), rate)
-        return State(better(state.actor, gradient, rate), critic, target, temperature), loss + lost
+        return State(better(state.actor, gradient, rate), critic, temperature), loss + lost
 
     def update(state: State, task: Task, rows: Array, noise: Array, rates: Array) -> tuple[State, Array]:
         state, losses = jax.lax.scan(lambda state, part: one(state, task, *part), state, (rows, noise, rates))
         return state, losses.sum()
 
-    def value(beside: SeparateCritic, state: State, task: Task, rows: Array, noise: Array, rates: Array) -> Any:
-        def step(beside: SeparateCritic, part: Any) -> tuple[SeparateCritic, Array]:
+    def value(beside: Critic, state: State, task: Task, rows: Array, noise: Array, rates: Array) -> Any:
+        def step(beside: Critic, part: Any) -> tuple[Critic, Array]:
             rows, noise, rate = part
-            heads, pace = decomposed(columns, rows, task), Pace(every * rate, slowly)
-            critic, target, loss = valued(beside.critic, beside.target, heads, state, rows, noise, pace)
-            return SeparateCritic(critic, target), loss
+            batch = columns.split(rows)
+            return valued(beside, decomposed(batch, task), state, batch, noise, every * rate, slowly)
 
         beside, losses = jax.lax.scan(step, beside, (rows, noise, rates))
         return beside, losses.sum()
 
-    def fresh(networks: Any) -> TrainState:
-        networks = copied(networks)
-        init = jax.vmap(adam.init, axis_size=runs) if runs > 1 else adam.init
-        return TrainState(networks, init(networks))
-
-    def copied(networks: Any) -> Any:  # the buffers of a state are given away, and none may be given twice
-        return jax.tree.map(jnp.array, networks)
-
     def start(actor: Layers, critic: Twins) -> State:
         first = np.zeros((runs,) if runs > 1 else (), np.float32)
-        return State(fresh(actor), fresh(critic), copied(critic), fresh(first))
+        return State(fresh(actor, runs > 1), start_critic(critic), fresh(first, runs > 1))
 
-    def start_beside(critic: Twins) -> SeparateCritic:
-        return SeparateCritic(fresh(critic), copied(critic))
+    def start_critic(critic: Twins) -> Critic:
+        return Critic(fresh(critic, runs > 1), copied(critic))
 
-    def packed_update(layout: Layout, packed: PackedTree, *rest: Any) -> tuple[PackedTree, Array]:
-        def inside(packed: PackedTree, *rest: Any) -> tuple[PackedTree, Array]:
-            state, loss = update(layout.unpack(packed), *rest)
-            return layout.pack(state), loss
-
-        return (jax.vmap(inside, in_axes=(0, None, 0, 0, None)) if runs > 1 else inside)(packed, *rest)
-
-    def packed_value(
-        of: Layout, layout: Layout, state: PackedTree, packed: PackedTree, *rest: Any
-    ) -> tuple[PackedTree, Array]:
-        def inside(state: PackedTree, packed: PackedTree, *rest: Any) -> tuple[PackedTree, Array]:
-            beside, loss = value(layout.unpack(packed), of.unpack(state), *rest)
-            return layout.pack(beside), loss
-
-        return (jax.vmap(inside, in_axes=(0, 0, None, 0, 0, None)) if runs > 1 else inside)(state, packed, *rest)
+    def for_runs(call: Callable[..., Any], axes: tuple[int | None, ...]) -> Callable[..., Any]:
+        return jax.vmap(call, in_axes=axes) if runs > 1 else call
 
     return Program(
-        start, jax.jit(packed_update, static_argnums=0, donate_argnums=1), start_beside,
-        jax.jit(packed_value, static_argnums=(0, 1), donate_argnums=3),
+        start, jax.jit(for_runs(update, (0, None, 0, 0, None)), donate_argnums=0), start_critic,
+        jax.jit(for_runs(value, (0, 0, None, 0, 0, None)), donate_argnums=0),
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,21 @@ from multiadvisor.core.validation import Arrays, array, require, whole
 Rows = Any  # [..., W], NumPy or JAX
 
 
+class Transitions(NamedTuple):
+    """The parts of rows; those of NumPy's rows are views, through which they are written."""
+
+    observation: Rows  # [..., F]
+    next_observation: Rows  # [..., F]
+    action: Rows  # [..., d], each from -1 to 1
+    reward: Rows  # [..., n]; 0 where an advisor was not active
+    terminated: Rows  # [..., 1]
+    ended: Rows  # [..., n] whose own part ended; [..., 1] where all end with the episode
+    active: Rows  # [..., n] who has a part where the transition began; 1 where everybody always has
+    next_active: Rows  # [..., n] and where it led; or 1
+
+
 class Columns(NamedTuple):
-    """Where things stand in a row of W numbers."""
+    """What stands in a row of W numbers."""
 
     features: int  # F
     dimensions: int  # d
@@ -23,52 +37,23 @@ class Columns(NamedTuple):
     """Whether it depends on the state who has a part; else everybody always has."""
 
     @property
+    def widths(self) -> tuple[int, ...]:
+        """How many numbers each part of `Transitions` has."""
+        n, changing = self.advisors, self.advisors * self.activity
+        return (self.features, self.features, self.dimensions, n, 1, n * self.ends, changing, changing)
+
+    @property
     def width(self) -> int:
         """W."""
-        own = self.advisors
-        return 2 * self.features + self.dimensions + own + 1 + (own if self.ends else 0) + (2 * own * self.activity)
+        return sum(self.widths)
 
-    def observation(self, rows: Rows) -> Rows:
-        """[..., F]."""
-        return rows[..., : self.features]
-
-    def next_observation(self, rows: Rows) -> Rows:
-        """[..., F]."""
-        return rows[..., self.features : 2 * self.features]
-
-    def _from(self, rows: Rows, skipped: int, size: int) -> Rows:
-        first = 2 * self.features + skipped
-        return rows[..., first : first + size]
-
-    def action(self, rows: Rows) -> Rows:
-        """[..., d], each from -1 to 1."""
-        return self._from(rows, 0, self.dimensions)
-
-    def reward(self, rows: Rows) -> Rows:
-        """[..., n]; 0 where an advisor was not active."""
-        return self._from(rows, self.dimensions, self.advisors)
-
-    def terminated(self, rows: Rows) -> Rows:
-        """[..., 1]."""
-        return self._from(rows, self.dimensions + self.advisors, 1)
-
-    def ended(self, rows: Rows) -> Rows:
-        """[..., n], or [..., 1] for all of them."""
+    def split(self, rows: Rows) -> Transitions:
+        """The parts of rows [..., W]."""
+        ends = list(accumulate(self.widths))
+        found = Transitions(*(rows[..., end - width : end] for end, width in zip(ends, self.widths, strict=True)))
         if not self.ends:
-            return self.terminated(rows)
-        return self._from(rows, self.dimensions + self.advisors + 1, self.advisors)
-
-    def active(self, rows: Rows) -> Rows:
-        """[..., n] who has a part where the transition began, or 1."""
-        return (
-            self._from(rows, self.width - 2 * self.features - 2 * self.advisors, self.advisors)
-            if self.activity
-            else 1.0
-        )
-
-    def next_active(self, rows: Rows) -> Rows:
-        """[..., n] and where it led, or 1."""
-        return rows[..., -self.advisors :] if self.activity else 1.0
+            found = found._replace(ended=found.terminated)
+        return found if self.activity else found._replace(active=1.0, next_active=1.0)
 
 
 class Memory:

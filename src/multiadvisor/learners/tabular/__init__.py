@@ -1,1 +1,1 @@
-"""The tabular learner, twice: a readable reference and its compiled twin."""
+"""Tables, in one compiled loop."""

@@ -10,26 +10,24 @@ import numpy as np
 from multiadvisor.core import rng
 from multiadvisor.core.aggregations import ARBI_Q
 from multiadvisor.core.compiling import entry, specialise
-from multiadvisor.core.validation import Arrays, array, require, whole
-from multiadvisor.envs.segment import Segment
-from multiadvisor.envs.stepping import LONGEST_EPISODE, endless
+from multiadvisor.core.validation import Arrays, Shapes, array, require, whole
+from multiadvisor.envs.python_env import Segment
+from multiadvisor.envs.step import LONGEST_EPISODE, endless
 from multiadvisor.errors import BadInput
-from multiadvisor.learners.protocol import EpisodeReturns, Exploration, not_finite
+from multiadvisor.learners.protocol import EpisodeReturns, not_finite
 from multiadvisor.learners.tabular import kernel, records
 from multiadvisor.learners.tabular.compiled_learner import (
+    CompiledLearner,
     Tables,
     grown,
-    made_committee,
     progress_tensors,
     restored_progress,
     shared_advisors,
 )
 from multiadvisor.learners.tabular.rules.mapped import is_mapped
 from multiadvisor.learners.tabular.rules.update_rules import (
-    as_learned,
     extra_of,
     extra_table,
-    rule_of,
     with_extra_table,
 )
 from multiadvisor.settings import Settings
@@ -40,13 +38,10 @@ class AdapterLearner(Tables):
     """Learns in a Gymnasium environment."""
 
     def __init__(self, task: Task, settings: Settings) -> None:
-        self._n = task.n  # those who are paid
-        task = as_learned(task, settings)
+        super().__init__(task, settings)
+        task = self.task
         assert task.adapter is not None
-        self.task, self.settings, self.adapter = task, settings, task.adapter.fresh()
-        self._lock = task.adapter.lock
-        self.made = made_committee(task, settings)
-        self.aggregator = self.made.aggregator
+        self.adapter, self._lock = task.adapter.fresh(), task.adapter.lock
         if is_mapped(task):
             raise BadInput(f"mappings are for compiled worlds, and task {task.name!r} is an environment: drop them")
         if self.made.needs & kernel.NEEDS["target"]:
@@ -54,15 +49,13 @@ class AdapterLearner(Tables):
                 f"target policies are valued in compiled worlds, and task {task.name!r} is a Python environment: plan "
                 "egocentrically towards a goal, or agnostically"
             )
-        self.table, self.weights = np.zeros((max(self.adapter.rows, 64), len(task.actions))), task.weights
+        self.table = np.zeros((max(self.adapter.rows, 64), len(task.actions)))
         self.extra = extra_of(task, settings, self.made.aggregator, len(self.table), self.adapter)
         self.counts = np.zeros(self.table.shape if self.made.counting else (1, len(task.actions)))
-        rule = rule_of(task, settings, self.made.aggregator, self.made.combine, self.made.expect)
-        self._call = specialise(kernel.adapter_step, RULE=rule)
+        self._call = specialise(kernel.adapter_step, RULE=self.made.rule)
         self._code: Callable[..., int] | None = None  # of `_call`, once it is needed
-        self.key = rng.stream_key(settings.seed, rng.TRAINING)
-        self.exploration = Exploration()
         self.arrays = self._new_arrays(self.key, learning=True)
+        self.progress, self.offset = self.arrays.progress, self.adapter.position
         self._aside = self._new_arrays(self.key, learning=False)  # for a look at a state, beside the run
         self.segment = Segment(task.name, settings.seed)
 
@@ -89,12 +82,6 @@ class AdapterLearner(Tables):
         )
 
     @property
-    def progress(self) -> np.ndarray:
-        """[1] PROGRESS: how far the run has come."""
-        found: np.ndarray = self.arrays.progress
-        return found
-
-    @property
     def _values(self) -> records.Values:
         return records.Values(self.table, self.counts, self.counts, self.extra)
 
@@ -115,7 +102,7 @@ class AdapterLearner(Tables):
                 values = self._values
             action = call(values, arrays, event)
             if action < 0:
-                raise not_finite(self.task.advisors[-1 - action])
+                raise not_finite(self.task.names[-1 - action])
             return action
 
         return step
@@ -127,10 +114,6 @@ class AdapterLearner(Tables):
         self.table = grown(self.table, rows)
         if self.made.counting:
             self.counts = grown(self.counts, rows)
-
-    @property
-    def _offset(self) -> np.ndarray:
-        return self.adapter.position
 
     def _deal(self, step: Callable[[int], int]) -> int:
         """Start the next training episode."""
@@ -201,18 +184,18 @@ class AdapterLearner(Tables):
                 f"choose another {what}"
             )
         with self._lock:
-            self._give_up()
+            if self.segment.actions or not self.progress["fresh"][0]:
+                self._forget_episode()
             try:
                 self._observe(transition, following)
             finally:  # whatever comes next: no episode of the run's own is going on
                 self.segment.begin(self.steps)
                 self.progress["fresh"], self.progress["held"] = 1, 0
             if over:
-                self.progress["episode_step"], self.progress["episode_score"] = 0, 0.0
+                self._forget_episode()
 
-    def _give_up(self) -> None:
-        if self.segment.actions or not self.progress["fresh"][0]:
-            self.progress["episode_step"], self.progress["episode_score"] = 0, 0.0
+    def _forget_episode(self) -> None:
+        self.progress["episode_step"], self.progress["episode_score"] = 0, 0.0
 
     def _observe(self, transition: Transition, following: int | None) -> None:
         adapter, progress, step = self.adapter, self.progress[0], self._step(self.arrays)
@@ -240,9 +223,7 @@ class AdapterLearner(Tables):
 
     def _evaluate(self, episodes: int, seed: int) -> EpisodeReturns:
         adapter, n = self.adapter, self._n
-        played = EpisodeReturns(
-            np.zeros(episodes), np.zeros(episodes, np.int64), np.zeros(episodes, np.int64), np.zeros((episodes, n))
-        )
+        played = EpisodeReturns.zeros(episodes, n)
         arrays = self._new_arrays(rng.stream_key(self.settings.seed, rng.EVALUATION, seed), learning=False)
         step, progress = self._step(arrays), arrays.progress[0]
         returns = records.unpack_events.py_func(arrays.integers, arrays.reals).returns
@@ -263,14 +244,14 @@ class AdapterLearner(Tables):
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
         """The active advisors [m] and their rows [m] for an observation."""
         adapter = self.adapter
-        active, speaking = np.zeros(self.task.n, np.int64), np.ones(self.task.n, np.int64)
-        adapter.bind(active, speaking, np.zeros(self.task.n, np.int64))
+        active, advises = np.zeros(self.task.n, np.int64), np.ones(self.task.n, np.int64)
+        adapter.bind(active, advises, np.zeros(self.task.n, np.int64))
         adapter.look(state)
         if adapter.rows > len(self.table):
             self._grow()
         advisors = np.flatnonzero(active)
         rows = adapter.firsts[adapter.view_of[advisors]] + adapter.position[advisors]
-        return self._advising(advisors, rows, speaking[advisors] == 1)
+        return self._advising(advisors, rows, advises[advisors] == 1)
 
     def values(self, j: int) -> np.ndarray:
         """Q_j of one advisor: one row for each local state, in order, or in the order they were met."""
@@ -316,3 +297,8 @@ class AdapterLearner(Tables):
         self.table, self.segment.seeded_at, self.segment.actions = np.array(table), int(seeded_at[0]), trail.tolist()
         self._refuse_infinite()
         self.exploration.restore(tensors, self.steps)
+
+
+def tabular_learner(task: Task, settings: Settings, saved: Shapes | None = None) -> Tables:
+    """Tables in a compiled world, or in a Python environment."""
+    return AdapterLearner(task, settings) if task.world is None else CompiledLearner(task, settings)

@@ -16,9 +16,9 @@ from multiadvisor.core import rng
 from multiadvisor.core.aggregations import ARBI_Q, LEARNED
 from multiadvisor.core.aggregator import Aggregator, aggregator_of, plannings_of
 from multiadvisor.core.compiling import first_use, specialise
-from multiadvisor.core.plannings import TAKEN, TARGET
-from multiadvisor.core.validation import MOST_STEPS, Arrays, array, require
-from multiadvisor.envs.stepping import LONGEST_EPISODE
+from multiadvisor.core.plannings import TAKEN, TARGET, Planning
+from multiadvisor.core.validation import MOST_STEPS, Arrays, Shapes, array, require
+from multiadvisor.envs.step import LONGEST_EPISODE
 from multiadvisor.errors import BadInput, short
 from multiadvisor.learners.finite_choice import FiniteChoice
 from multiadvisor.learners.protocol import Advice, EpisodeReturns, Exploration, refuse_unobservable
@@ -34,16 +34,19 @@ class Tables(FiniteChoice):
     """What the learners with tables answer alike."""
 
     table: np.ndarray
-    weights: np.ndarray  # [n]
-    key: np.uint64
-    made: CompiledCommittee
     extra: Any  # what the update rule learns besides the table
-    exploration: Exploration
+    progress: np.ndarray
+    """[1] PROGRESS: how far the run has come."""
+    offset: np.ndarray
+    """[n] what tells the rows of advisors apart that are in one local state."""
 
-    @property
-    @abstractmethod
-    def progress(self) -> np.ndarray:
-        """[1] PROGRESS: how far the run has come."""
+    def __init__(self, task: Task, settings: Settings) -> None:
+        self._n = task.n  # those who are paid
+        self.task, self.settings = as_learned(task, settings), settings
+        self.made = made_committee(self.task, settings)
+        self.aggregator, self.weights = self.made.aggregator, self.task.weights
+        self.key = rng.stream_key(settings.seed, rng.TRAINING)
+        self.exploration = Exploration()
 
     @property
     def steps(self) -> int:
@@ -98,13 +101,8 @@ class Tables(FiniteChoice):
         """The aggregator of those who are active in one state [m]."""
         advisors, rows = self.rows(state)
         if isinstance(self.extra, Plans):
-            return aggregator_at(self.task.advisors, self.aggregator, self.extra, self._offset, advisors, rows)
+            return aggregator_at(self.task.advisors, self.aggregator, self.extra, self.offset, advisors, rows)
         return self.aggregator._replace(of=self.aggregator.of[advisors])
-
-    @property
-    @abstractmethod
-    def _offset(self) -> np.ndarray:
-        """[n] what tells the rows of advisors apart that are in one local state."""
 
     def preferences(self, state: Any) -> np.ndarray:
         """What the aggregator makes of the advice in one state [A]."""
@@ -143,8 +141,8 @@ class CompiledCommittee(NamedTuple):
     codes: np.ndarray  # [G] int64 the code of each part's aggregation
     ends: np.ndarray  # [G] int64 the first advisor behind each part; -1 where parts are mixed up
     parameters: np.ndarray  # [G]
-    expect: Any
-    combine: Any
+    rule: records.Rule
+    plannings: tuple[Planning, ...]  # that the loop knows, by their codes
 
 
 def made_committee(task: Task, settings: Settings) -> CompiledCommittee:
@@ -161,7 +159,8 @@ def made_committee(task: Task, settings: Settings) -> CompiledCommittee:
         sum(kernel.NEEDS[need] for need in needs), "counts" in needs,
         np.array([combined.index(aggregation) for aggregation, _ in aggregator.parts], np.int64),
         _ends(aggregator), np.array([parameter for _, parameter in aggregator.parts], float),
-        switch.expect_switch(known), switch.combine_switch(combined),
+        rule_of(task, settings, aggregator, switch.combine_switch(combined), switch.expect_switch(known)),
+        known,
     )  # fmt: skip
 
 
@@ -175,57 +174,45 @@ class CompiledLearner(Tables):
     """Learns inside a compiled world, by the update rule that the settings name."""
 
     def __init__(self, task: Task, settings: Settings) -> None:
-        self._n = task.n  # those who are paid
-        task = as_learned(task, settings)
-        self.task, self.settings = task, settings
-        world = task.world
+        super().__init__(task, settings)
+        task, made, world = self.task, self.made, self.task.world
         assert world is not None
         layout, actions = task.layout(), len(task.actions)
-        made = self.made = made_committee(task, settings)
-        self.aggregator = made.aggregator
         self.committee = records.Committee(
             layout.offset, layout.stride, made.kinds, made.aggregator.of, task.weights, task.gammas(settings.gamma),
             task.alphas(settings.alpha),
         )  # fmt: skip
-        self.weights, self.layout = self.committee.weight, np.stack([layout.offset, layout.stride])
+        self.offset = layout.offset
+        self.layout = np.stack([layout.offset, layout.stride])
         self.table = empty_table(task, layout.rows)
         self.counts = np.zeros(self.table.shape if made.counting else (1, actions))
         self.extra = extra_of(task, settings, made.aggregator, layout.rows)
         self._policies = policies_of(task, made.needs, layout.rows)
         self.x = np.zeros(world.size, np.int64)
-        self._progress = records.new_progress()
-        self.key = rng.stream_key(settings.seed, rng.TRAINING)
-        self.exploration = Exploration()
+        self.progress = records.new_progress()
         self._limit = -1 if task.limit is None else task.limit
         self._shared = shared_advisors(task)
-        rule = rule_of(task, settings, made.aggregator, made.combine, made.expect)
         looking: dict[str, Any] = {
             "begin": world.begin, "local_states": world.local_states,
             "advises": world.advises or kernel.everybody_advises,
         }  # fmt: skip
         self._loop = specialise(
             kernel.play, reset=world.reset, step=world.step, ADVISES=world.advises is not None, JOINS=world.joins,
-            pseudo=world.pseudo or kernel.nothing_besides, PSEUDO=world.pseudo is not None, RULE=rule, **looking,
+            pseudo=world.pseudo or kernel.nothing_besides, PSEUDO=world.pseudo is not None, RULE=made.rule, **looking,
         )  # fmt: skip
-        self._ask = specialise(kernel.ask, RULE=rule, **looking)
-
-    @property
-    def progress(self) -> np.ndarray:
-        """[1] PROGRESS: how far the run has come."""
-        return self._progress
+        self._ask = specialise(kernel.ask, RULE=made.rule, **looking)
 
     def _play(
         self, x: np.ndarray, progress: np.ndarray, key: np.uint64, *, steps: int, episodes: int, learning: bool
     ) -> EpisodeReturns:  # fmt: skip
         task = self.task
         assert task.world is not None
-        found = records.EpisodeArrays(
-            np.zeros(episodes), np.zeros(episodes, np.int64), np.zeros(episodes, np.int64),
-            np.zeros((max(episodes, 1), task.n)),
-        )  # fmt: skip
+        found = EpisodeReturns.zeros(episodes, task.n)
+        if not episodes:  # what is returned then is written somewhere, too
+            found = found._replace(returns=np.zeros((1, task.n)))
         work = self._workspace(progress, key, learning)
         self._loop(task.world.constants, x, work, *self._slots(), steps, found)
-        return EpisodeReturns(found.score, found.length, found.terminated, found.returns[:episodes, : self._n])
+        return found._replace(returns=found.returns[:episodes, : self._n])
 
     def _slots(self) -> tuple[np.ndarray, np.ndarray]:
         """Room for the slots."""
@@ -270,8 +257,7 @@ class CompiledLearner(Tables):
         played = self._play(x, progress, key, steps=steps, episodes=episodes, learning=False)
         if progress["episodes"][0] < episodes:
             raise BadInput(
-                f"the greedy policy did not end {episodes} episodes of {self.task.name!r} in {steps} steps: give the "
-                "task a limit"
+                f"greedy play did not end {episodes} episodes of {self.task.name!r} in {steps} steps: give it a limit"
             )
         return played
 
@@ -279,11 +265,6 @@ class CompiledLearner(Tables):
         """The advisors that have a say [m] and their rows [m] in a state x of the world."""
         m, slots, _ = self._asked(state)
         return self._advising(slots.advisors[:m], slots.rows[:m], slots.weight[:m] != 0.0)
-
-    @property
-    def _offset(self) -> np.ndarray:
-        found: np.ndarray = self.committee.offset
-        return found
 
     def preferences(self, state: Any) -> np.ndarray:
         """The preferences [A] in a state x, as the loop itself finds them."""
@@ -311,12 +292,6 @@ class CompiledLearner(Tables):
     def fill(self, j: int, states: np.ndarray, values: np.ndarray) -> None:
         """Put values [S, A] into the table of an advisor, for these local states [S]: exact ones, for instance."""
         self.table[self.layout[0, j] + self.layout[1, j] * states] = values
-
-    @property
-    def plan_values(self) -> np.ndarray:
-        """[rows, J, A] under `gpi`, what following each plan is worth."""
-        found: np.ndarray = self.extra.table
-        return found
 
     def values(self, j: int) -> np.ndarray:
         """Q_j [states, A] of one advisor."""
@@ -351,7 +326,7 @@ class CompiledLearner(Tables):
             self.progress["fresh"], self.progress["held"] = 1, 0
 
 
-def linear_learner(task: Task, settings: Settings) -> CompiledLearner:
+def linear_learner(task: Task, settings: Settings, saved: Shapes | None = None) -> CompiledLearner:
     """One Q-function, linear in a feature of its own for every advisor's local state, as in the paper."""
     assert task.world is not None
     if task.world.advises is not None or task.world.pseudo is not None:

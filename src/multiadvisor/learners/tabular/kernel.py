@@ -36,30 +36,8 @@ TINY = 1e-200  # smaller values are set to 0: denormals would slow every later s
 
 
 # ---- bound before compiling ------------------------------------------------------------------------------------------
-def reset(constants, x, key):
-    """The world's own, as are the five below."""
-
-
-def begin(constants, x, advisors):
-    """See `reset`."""
-
-
-def local_states(constants, x, advisors, m, local):
-    """See `reset`."""
-
-
-def step(constants, x, action, key, advisors, m, reward, ended):
-    """See `reset`."""
-
-
-def advises(constants, x, advisors, m, weight):
-    """See `reset`; `everybody_advises` where a world has none."""
-
-
-def pseudo(constants, x, action, advisors, m, ended, reward):
-    """See `reset`; `nothing_besides` where a world has none."""
-
-
+# The functions of a `World`; `everybody_advises` and `nothing_besides` where it has no `advises` and no `pseudo`.
+reset = begin = local_states = step = advises = pseudo = None
 RULE = None  # a `Rule`
 # whether the world has an `advises` and a `pseudo` of its own, and whether advisors may join during an episode
 ADVISES = PSEUDO = JOINS = False
@@ -267,10 +245,10 @@ def update_terminal(rule, work, slots, m, step):
 
 
 @inside
-def look_ahead(rule, work, slots, m):
-    """What m advisors expect of the next state, and what follows there as far as some planning needs it: the action
-    that is really taken, or -1."""
-    values, aggregator, run, progress = work.values, work.aggregator, work.run, work.progress[0]
+def next_actions(work):
+    """What follows in the next state, as far as some planning needs it: the greedy action, the one that is really
+    taken, or -1, and the behaviour."""
+    aggregator, run, progress = work.aggregator, work.run, work.progress[0]
     ahead, taken = 0, -1
     epsilon = run.epsilon * decay_of(run.cooling, progress.step + 1)
     if run.needs & 1:
@@ -282,6 +260,14 @@ def look_ahead(rule, work, slots, m):
         taken = progress.held - 1
     if run.needs & 4:
         behave(aggregator.total, epsilon, aggregator.behaviour)
+    return ahead, taken
+
+
+@inside
+def look_ahead(rule, work, slots, m):
+    """What m advisors expect of the next state; the action that is really taken there, if some planning needs it."""
+    values, aggregator, run = work.values, work.aggregator, work.run
+    ahead, taken = next_actions(work)
     if run.needs & 8:
         for i in range(m):
             values.counts[np.uintp(slots.next_rows[i]), ahead] += 1.0
@@ -349,7 +335,8 @@ def end_step(work, terminated, truncated):
 
 # ---- a compiled world ------------------------------------------------------------------------------------------------
 def play(constants, x, work, integers, reals, steps, episodes):
-    """Play and learn for `steps` steps in a compiled world, or until `episodes` is full where it has room."""
+    """Play and learn for `steps` steps in a compiled world, or until `episodes`, `EpisodeReturns`, is full where it
+    has room."""
     slots, progress, run, committee = unpack_slots(integers, reals), work.progress[0], work.run, work.committee
     room, episode, m, played, entering = episodes.score.shape[0], 0, 0, 0, True
     while played < steps and (room == 0 or episode < room):

@@ -128,15 +128,6 @@ class UpdateStep(NamedTuple):
     terminated: bool
 
 
-class EpisodeArrays(NamedTuple):
-    """Where `play` writes what its episodes brought; without room for any it only learns."""
-
-    score: Any  # [episodes]
-    length: Any  # [episodes] int64
-    terminated: Any  # [episodes] int64
-    returns: Any  # [max(episodes, 1), n]
-
-
 PROGRESS = np.dtype([
     ("step", np.int64), ("episodes", np.int64), ("episode_step", np.int64),
     ("fresh", np.int64),  # 1 where a new episode is due
@@ -144,13 +135,13 @@ PROGRESS = np.dtype([
     ("action", np.int64),  # of an adapter: the action chosen last
     ("active", np.int64),  # and how many advisors chose it
     ("episode_score", np.float64), ("score_sum", np.float64),
-])  # fmt: skip
+], align=True)  # fmt: skip
 """How far a run has come; a checkpoint keeps it."""
 RUN = np.dtype([
     ("key", np.uint64), ("half", np.int64), ("epsilon", np.float64), ("cooling", np.int64), ("sigma", np.float64),
     ("limit", np.int64), ("shared", np.int64), ("learning", np.int64), ("kind", np.int64), ("needs", np.int64),
     ("parts", np.int64),
-])  # fmt: skip
+], align=True)  # fmt: skip
 """A `Run` as one array, with the number of the aggregator's parts."""
 
 

@@ -67,10 +67,7 @@ def _features(task: Task, name: str, state: Any, states: int | None) -> StateInd
             f"give {name}=Advisor({name!r}, state=function, states=number)"
         )
     if not 1 <= states <= MOST_STATES:
-        raise BadInput(
-            f"the {name} of task {task.name!r} has {states} states: choose features that take from 1 to "
-            f"{MOST_STATES} values"
-        )
+        raise BadInput(f"the {name} of task {task.name!r} has {states} states: let them be from 1 to {MOST_STATES}")
     return StateIndex(_feature_number(state), np.zeros(0, np.int64), states)
 
 
@@ -121,14 +118,16 @@ def _of_module(wrapper: Any, *wrapped: Any) -> Any:
 def _extend_world(world: World, constants: ExtendedConstants, number: Any) -> World:
     going = None if world.going is None else lambda constants, x: world.going(constants.world, x)  # type: ignore[misc]
     # what it answers besides is about the task itself, which is asked
-    besides: dict[str, Any] = {"outcomes": None, "listing": None, "bounds": None}
-    functions = _extended(world.reset, world.begin, world.local_states, world.step, number)
-    functions |= _extended_rest(world.advises, world.pseudo)
+    besides: dict[str, Any] = {"outcomes": None, "listing": None, "bounds": None, "local_state": None}
+    own = (world.reset, world.begin, world.local_states, world.step, world.advises, world.pseudo)
+    functions = _extended(number, *own)
     return replace(world, constants=constants, going=going, **besides, **functions)
 
 
 @lru_cache(maxsize=64)
-def _extended(reset: Any, begin: Any, local_states: Any, step: Any, number: Any) -> dict[str, Any]:
+def _extended(
+    number: Any, reset: Any, begin: Any, local_states: Any, step: Any, advises: Any, pseudo: Any
+) -> dict[str, Any]:
     @compiled
     def reset_all(constants, x, key):
         reset(constants.world, x, key)
@@ -154,16 +153,6 @@ def _extended(reset: Any, begin: Any, local_states: Any, step: Any, number: Any)
         reward[m - 1] = 0.0  # which an update rule may have used
         return step(constants.world, x, action, key, advisors, m - 1, reward, ended)
 
-    return {
-        "reset": _of_module(reset_all, reset),
-        "begin": _of_module(begin_all, begin),
-        "local_states": _of_module(local_states_all, local_states, number),
-        "step": _of_module(step_all, step),
-    }
-
-
-@lru_cache(maxsize=64)
-def _extended_rest(advises: Any, pseudo: Any) -> dict[str, Any]:
     @compiled
     def advises_all(constants, x, advisors, m, weight):
         advises(constants.world, x, advisors, m - 1 if m > 0 else 0, weight)
@@ -173,6 +162,10 @@ def _extended_rest(advises: Any, pseudo: Any) -> dict[str, Any]:
         pseudo(constants.world, x, action, advisors, m - 1, ended, reward)
 
     return {
+        "reset": _of_module(reset_all, reset),
+        "begin": _of_module(begin_all, begin),
+        "local_states": _of_module(local_states_all, local_states, number),
+        "step": _of_module(step_all, step),
         "advises": None if advises is None else _of_module(advises_all, advises),
         "pseudo": None if pseudo is None else _of_module(pseudo_all, pseudo),
     }

@@ -5,8 +5,8 @@ A registered function's twin is compiled here, tried, and compared with its arra
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,16 @@ from numba.core.errors import NumbaError
 
 from multiadvisor.core import aggregations, plannings
 from multiadvisor.core.aggregations import AGGREGATIONS, Aggregation
-from multiadvisor.core.compiling import called, compiled, inside
+from multiadvisor.core.compiling import called, compiled, inside, inside_optimised
 from multiadvisor.core.plannings import COUNTS, PLANNINGS, TARGET, Ahead, Planning, bootstrap
-from multiadvisor.errors import BadInput, short, told
+from multiadvisor.errors import BadInput, in_one_line, short
 
 # by where they are written: a user's own may have been registered before this module is loaded
 SHIPPED_PLANNINGS = tuple(one for one in PLANNINGS.values() if one.policy.__module__ == plannings.__name__)
 SHIPPED_AGGREGATIONS = tuple(one for one in AGGREGATIONS.values() if one.prefer.__module__ == aggregations.__name__)
-PAPER_PLANNINGS, PAPER_AGGREGATIONS = SHIPPED_PLANNINGS[:3], SHIPPED_AGGREGATIONS[:1]
-WISHES = SHIPPED_AGGREGATIONS[:2]  # the sum and the strongest wish
+PAPER_PLANNINGS = tuple(PLANNINGS[name] for name in ("egocentric", "agnostic", "empathic"))
+PAPER_AGGREGATIONS = (AGGREGATIONS["sum"],)
+WISHES = (AGGREGATIONS["sum"], AGGREGATIONS["max"])  # and the strongest wish
 
 
 def known_to(
@@ -44,12 +45,40 @@ def known_to(
     return PAPER_PLANNINGS, PAPER_AGGREGATIONS if set(aggregations) <= set(PAPER_AGGREGATIONS) else WISHES
 
 
+# ---- one function for all codes --------------------------------------------------------------------------------------
+def _by_code(functions: Iterable[Any]) -> Any:
+    """One function (code, ...) of several: the place of each is its code, and the last is for all that are left."""
+    *others, last = enumerate(functions)
+    found = _any_code(last[1])
+    for code, function in reversed(others):
+        found = _one_code(code, function, found)
+    return found
+
+
+def _any_code(function: Any) -> Any:
+    @inside
+    def switch(code, *arguments):
+        return function(*arguments)
+
+    return switch
+
+
+def _one_code(own: int, function: Any, others: Any) -> Any:
+    @inside
+    def switch(code, *arguments):
+        if code == own:
+            return function(*arguments)
+        return others(code, *arguments)
+
+    return switch
+
+
 # ---- plannings -------------------------------------------------------------------------------------------------------
 def _values(value: Any, needs: tuple[str, ...]) -> Any:
     """What each of m advisors expects, all of which plan alike."""
     if COUNTS in needs:
 
-        @inside
+        @inside_optimised
         def loop(values, rows, m, ahead, out):
             for i in range(m):
                 row = np.uintp(rows[i])
@@ -58,7 +87,7 @@ def _values(value: Any, needs: tuple[str, ...]) -> Any:
 
     elif TARGET in needs:
 
-        @inside
+        @inside_optimised
         def loop(values, rows, m, ahead, out):
             for i in range(m):
                 row = np.uintp(rows[i])
@@ -67,7 +96,7 @@ def _values(value: Any, needs: tuple[str, ...]) -> Any:
 
     else:
 
-        @inside
+        @inside_optimised
         def loop(values, rows, m, ahead, out):
             for i in range(m):
                 out[i] = value(values.table[np.uintp(rows[i])], ahead)
@@ -75,30 +104,10 @@ def _values(value: Any, needs: tuple[str, ...]) -> Any:
     return loop
 
 
-def _either(code: int, loop: Any, rest: Any) -> Any:
-    """`loop` for one code, and whatever comes for the others."""
-
-    @inside
-    def switch(kind, values, rows, m, ahead, out):
-        if kind == code:
-            loop(values, rows, m, ahead, out)
-        else:
-            rest(kind, values, rows, m, ahead, out)
-
-    return switch
-
-
-@inside
-def _nothing(kind, values, rows, m, ahead, out):
-    """The end of a switch, which is never reached."""
-
-
 @lru_cache(maxsize=64)
 def expect_switch(known: tuple[Planning, ...]) -> Any:
     """What m advisors expect of the rows they have arrived at: all by one planning, or each by its own."""
-    alike = _nothing
-    for code, planning in reversed(list(enumerate(known))):
-        alike = _either(code, _values(_value(planning), planning.needs), alike)
+    alike = _by_code(_values(_value(planning), planning.needs) for planning in known)
     alike = called(alike.py_func)
 
     @inside
@@ -113,20 +122,17 @@ def expect_switch(known: tuple[Planning, ...]) -> Any:
     return expect
 
 
+@lru_cache(maxsize=64)
+def value_switch(known: tuple[Planning, ...]) -> Any:
+    """What one advisor with values q [A] expects, by the planning of a code."""
+    return _by_code(map(_value, known))
+
+
 @lru_cache(maxsize=256)
 def _value(planning: Planning) -> Any:
     """The compiled twin of a planning, tried."""
-    if planning.value is None:
-        raise BadInput(
-            f"planning {planning.name!r} has no compiled twin, and tables need one: give "
-            f'@register_planning("{planning.name}", compiled=...)'
-        )
-    plain = _plain(planning.value)
-    value = inside(plain)
-    if planning not in SHIPPED_PLANNINGS:
-        for form in (plain, _called_as_in_the_loop(value)):  # as Python first: it notices a place outside an array
-            _try_planning(planning, form)
-    return value
+    try_it = None if planning in SHIPPED_PLANNINGS else partial(_try_planning, planning)
+    return _twin("planning", planning.name, planning.value, try_it)
 
 
 def _try_planning(planning: Planning, value: Any) -> None:
@@ -146,47 +152,18 @@ def _try_planning(planning: Planning, value: Any) -> None:
 
 
 # ---- aggregations ----------------------------------------------------------------------------------------------------
-def _or(code: int, fill: Any, rest: Any) -> Any:
-    """`fill` for one code, and whatever comes for the others."""
-
-    @inside
-    def switch(which, table, rows, weights, m, parameter, preferences):
-        if which == code:
-            fill(table, rows, weights, m, parameter, preferences)
-        else:
-            rest(which, table, rows, weights, m, parameter, preferences)
-
-    return switch
-
-
-@inside
-def _silence(which, table, rows, weights, m, parameter, preferences):
-    """The end of a switch, which is never reached."""
-
-
 @lru_cache(maxsize=64)
 def combine_switch(known: tuple[Aggregation, ...]) -> Any:
     """The preferences of m rows of a table, by the aggregation of a code."""
-    combine = _silence
-    for code, aggregation in reversed(list(enumerate(known))):
-        combine = _or(code, _fill(aggregation), combine)
+    combine = _by_code(map(_fill, known))
     return combine if len(known) <= len(WISHES) else called(combine.py_func)
 
 
 @lru_cache(maxsize=256)
 def _fill(aggregation: Aggregation) -> Any:
     """The compiled twin of an aggregation, tried."""
-    if aggregation.fill is None:
-        raise BadInput(
-            f"aggregation {aggregation.name!r} has no compiled twin, and acting needs one: give "
-            f'@register_aggregation("{aggregation.name}", compiled=...)'
-        )
-    plain = _plain(aggregation.fill)
-    fill = inside(plain)
-    if aggregation not in SHIPPED_AGGREGATIONS:
-        for form in (plain, _called_as_in_the_loop(fill)):
-            _try_aggregation(aggregation, form)
-    return fill
+    try_it = None if aggregation in SHIPPED_AGGREGATIONS else partial(_try_aggregation, aggregation)
+    return _twin("aggregation", aggregation.name, aggregation.fill, try_it)
 
 
 def _try_aggregation(aggregation: Aggregation, fill: Any) -> None:
@@ -195,10 +172,10 @@ def _try_aggregation(aggregation: Aggregation, fill: Any) -> None:
         table, rows = generator.normal(size=(7, actions)), np.array([4, 0, 6])
         array, twin = f"aggregation {aggregation.name!r}", f"the compiled twin of aggregation {aggregation.name!r}"
         for weights in (np.array([1.5, 0.0, 0.25]), np.zeros(3)):
-            got, heard = np.full(actions, np.nan), weights != 0
+            got, counts = np.full(actions, np.nan), weights != 0
             wanted = _tried(array, aggregation, table[rows], weights)
-            if not _same(wanted, _tried(array, aggregation, table[rows[heard]], weights[heard])):
-                raise BadInput(f"{array} hears an advisor of weight 0: it must be ignored")
+            if not _same(wanted, _tried(array, aggregation, table[rows[counts]], weights[counts])):
+                raise BadInput(f"{array} listens to an advisor of weight 0: it must be ignored")
             _tried(twin, fill, table, rows, weights, 3, aggregation.parameter, got)
             _compare(twin, got, wanted)
         got[:] = np.nan
@@ -207,19 +184,24 @@ def _try_aggregation(aggregation: Aggregation, fill: Any) -> None:
             raise BadInput(f"{twin} prefers something where there are no advisors: let all preferences be 0")
 
 
-def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function itself, where it was compiled already."""
-    return getattr(function, "py_func", function)
+# ---- twins -----------------------------------------------------------------------------------------------------------
+def _twin(what: str, name: str, function: Callable[..., Any] | None, try_it: Callable[[Any], None] | None) -> Any:
+    """A registered function as the loop calls it; a user's own is tried before."""
+    if function is None:
+        raise BadInput(
+            f'{what} {name!r} has no compiled twin, which the loop needs: give @register_{what}("{name}", compiled=...)'
+        )
+    plain = getattr(function, "py_func", function)
+    twin = inside(plain)
+    if try_it is not None:
 
+        @compiled
+        def call(*arguments):
+            return twin(*arguments)
 
-def _called_as_in_the_loop(function: Any) -> Any:
-    """A twin as the loop calls it, for Python to call: what cannot be written into the loop is noticed here."""
-
-    @compiled
-    def call(*arguments):
-        return function(*arguments)
-
-    return call
+        try_it(plain)  # as Python first: it notices a place outside an array
+        try_it(call)  # and as the loop calls it: what cannot be written into the loop is noticed here
+    return twin
 
 
 def _tried(what: str, call: Callable[..., Any], *arguments: Any) -> Any:
@@ -233,7 +215,7 @@ def _tried(what: str, call: Callable[..., Any], *arguments: Any) -> Any:
             f"({short(str(error), 160)})"
         ) from None
     except Exception as error:
-        raise BadInput(f"{what} cannot be used, as it raises {told(error)}") from None
+        raise BadInput(f"{what} cannot be used, as it raises {in_one_line(error)}") from None
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from multiadvisor.errors import BadInput, short
-from multiadvisor.learners.registry import LearnerSettings, named
+from multiadvisor.learners.kinds import LearnerSettings, named
 
 if TYPE_CHECKING:
-    from multiadvisor.core.validation import Shapes
-    from multiadvisor.learners.protocol import Learner
     from multiadvisor.settings import Settings
-    from multiadvisor.task import Task
 
 
 @dataclass(frozen=True)
@@ -51,21 +48,4 @@ class Linear(LearnerSettings):
                 f"aggregation is {short(settings.aggregation)!r}, and linear Q-learning is a sum: leave it out"
             )
         if settings.planning == "estimate":
-            raise BadInput(
-                "planning is 'estimate', which is for advisors, and linear Q-learning has none: leave it out"
-            )
-
-
-def make_tabular(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
-    """Tables in a compiled world, or in a Python environment."""
-    from multiadvisor.learners.tabular.adapter_learner import AdapterLearner
-    from multiadvisor.learners.tabular.compiled_learner import CompiledLearner
-
-    return CompiledLearner(task, settings) if task.world is not None else AdapterLearner(task, settings)
-
-
-def make_linear(task: Task, settings: Settings, saved: Shapes | None) -> Learner:
-    """Linear Q-learning in a compiled world."""
-    from multiadvisor.learners.tabular.compiled_learner import linear_learner
-
-    return linear_learner(task, settings)
+            raise BadInput("planning 'estimate' is for advisors, and linear Q-learning has none: leave it out")

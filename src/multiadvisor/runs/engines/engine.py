@@ -73,13 +73,30 @@ class Engine(Protocol):
         """End all workers at once."""
 
 
-ENGINES = {"local": "local_engine.LocalEngine", "ray": "ray_engine.RayEngine", "inline": "inline_engine.InlineEngine"}
+class EngineKind(NamedTuple):
+    """Where an engine is, and what has to be known of it before it is imported."""
+
+    place: str
+    """Its file beside this one, and its class."""
+    extra: str = ""
+    """What has to be installed."""
+    cluster: bool = False
+    """Whether its workers may be on other machines: these have an address, and not the user's own files."""
+
+
+ENGINES = {
+    "local": EngineKind("local_engine.LocalEngine"),
+    "ray": EngineKind("ray_engine.RayEngine", extra="ray", cluster=True),
+    "gpu": EngineKind("gpu_engine.GpuEngine"),  # without its extra, as without a GPU, the local engine does the runs
+    "inline": EngineKind("inline_engine.InlineEngine"),
+}
 
 
 def engine_class(crew: Crew) -> type[Engine]:
     """The class of the crew's engine; nothing is imported for the others."""
     if crew.engine not in ENGINES:
         raise unknown("engine", crew.engine, ENGINES)
-    module, _, name = ENGINES["inline" if crew.workers == 0 else crew.engine].partition(".")
+    alone = crew.workers == 0 and crew.engine != "gpu"  # which needs workers only for what it cannot do itself
+    module, _, name = ENGINES["inline" if alone else crew.engine].place.partition(".")
     found: type[Engine] = getattr(import_module(f"multiadvisor.runs.engines.{module}"), name)
     return found

@@ -9,93 +9,64 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import selectors
-import signal
-import subprocess
-import sys
 import tempfile
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from multiprocessing.connection import wait
+from typing import Any
 
-from multiadvisor.core.plugins import IMPORTED
 from multiadvisor.errors import BadInput
+from multiadvisor.runs.child_process import Child
 from multiadvisor.runs.engines.engine import Crew, Event, Order
-from multiadvisor.runs.engines.worker import environment
 
 _AHEAD_SECONDS = 0.25  # work handed over ahead of time, to each worker
 _AHEAD_JOBS = 128
-_AHEAD_BYTES = 32 << 10  # below a pipe's 64 KiB: handing over never waits for a busy worker
+_AHEAD_BYTES = 32 << 10  # at a time: far less than a pipe takes, so that handing over waits for nobody
 _STARTS = 5  # workers that may end before their first word, in a row; ten times as many if somebody kills them
 
 
-class _Worker:
-    """A process, its pipes and the jobs it has."""
+class _Worker(Child):
+    """A process, and the jobs it has."""
 
     def __init__(self) -> None:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115
-        read, self.lifeline = os.pipe()
-        os.set_inheritable(read, True)
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "multiadvisor.runs.engines.worker", str(read), *IMPORTED],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, env=environment(),
-            pass_fds=(read,), process_group=0,
-        )  # fmt: skip
-        os.close(read)
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.into, self.out = self.process.stdin.fileno(), self.process.stdout.fileno()
-        os.set_blocking(self.out, False)
-        self.buffer = b""
+        super().__init__("multiadvisor.runs.engines.worker", self.errors)
         self.greeted = False
         self.killed_for = ""
-        self.jobs: deque[tuple[str, int]] = deque()  # id, bytes
+        self.jobs: deque[str] = deque()
 
-    def give(self, orders: Sequence[Order]) -> None:
-        """Hand orders over; a worker that is gone is noticed at the next reading."""
-        lines = [json.dumps(order, allow_nan=False).encode() + b"\n" for order in orders]
-        self.jobs.extend((order.id, len(line)) for order, line in zip(orders, lines, strict=True))
-        content = memoryview(b"".join(lines))
-        with contextlib.suppress(BrokenPipeError):
-            while content:
-                content = content[os.write(self.into, content) :]
+    def give(self, order: Order) -> int:
+        """Hand an order over, of so many bytes; a worker that is gone is noticed at the next reading."""
+        content = json.dumps(order, allow_nan=False).encode()
+        self.jobs.append(order.id)
+        with contextlib.suppress(OSError):
+            self.pipe.send_bytes(content)
+        return len(content)
 
     def read(self) -> tuple[list[Event], bool]:
-        """Whole messages, and whether there can be more."""
-        going = True
+        """What it has said, and whether there can be more."""
+        events = []
         try:
-            content = os.read(self.out, 1 << 20)
-            going = bool(content)
-            self.buffer += content
-        except BlockingIOError:
-            pass
-        *lines, self.buffer = self.buffer.split(b"\n")
-        return [Event(*json.loads(line)) for line in lines], going
+            while self.pipe.poll():
+                events.append(Event(*json.loads(self.pipe.recv_bytes())))
+        except (EOFError, OSError):
+            return events, False
+        return events, True
 
     def last_words(self) -> str:
         """How it ended, with the end of what it wrote to stderr."""
-        code = self.process.wait()
+        how = super().last_words()
         if self.killed_for:
             return self.killed_for
-        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         self.errors.seek(0, os.SEEK_END)
         self.errors.seek(max(self.errors.tell() - 1000, 0))
         written = self.errors.read().decode(errors="replace").strip()
-        return f"the worker was {how}" + (f": {written}" if written else "")
-
-    def kill(self) -> None:
-        """At once; what it started goes with it."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.kill()
+        return f"the worker {how}" + (f": {written}" if written else "")
 
     def close(self) -> None:
         """End it and give everything back."""
-        self.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout, self.errors):
-            with contextlib.suppress(OSError):
-                pipe.close()  # type: ignore[union-attr]
-        os.close(self.lifeline)
+        super().close()
+        self.errors.close()
 
 
 def _cores() -> int:
@@ -107,7 +78,6 @@ class LocalEngine:
     """Worker processes, never more than there are jobs."""
 
     def __init__(self, crew: Crew, jobs: int) -> None:
-        self._select = selectors.DefaultSelector()
         self._events: list[Event] = []
         self._workers: list[_Worker] = []
         self._spent, self._finished, self._stillborn = 0.0, 0, 0.0
@@ -124,7 +94,6 @@ class LocalEngine:
         except OSError as error:
             raise BadInput(f"cannot start a worker: {error.strerror}, try fewer of them") from None
         self._workers.append(worker)
-        self._select.register(worker.out, selectors.EVENT_READ, worker)
 
     def _ahead(self, waiting: int) -> int:
         """How many jobs each worker should have, the one it works on included."""
@@ -138,25 +107,24 @@ class LocalEngine:
         return [
             (worker, ahead - len(worker.jobs))
             for worker in sorted(self._workers, key=lambda worker: len(worker.jobs))
-            if 2 * len(worker.jobs) <= ahead - (ahead > 1) and sum(size for _, size in worker.jobs) < _AHEAD_BYTES
+            if 2 * len(worker.jobs) <= ahead - (ahead > 1)
         ]
 
     def take(self, waiting: int, draw: Callable[[], Order]) -> None:
         """Deal out as many as keep the workers busy until they are asked again."""
         for worker, count in self._short(waiting):
-            size, batch = 0, list[Order]()
-            while waiting and len(batch) < count and size < _AHEAD_BYTES:
-                batch.append(draw())
-                waiting -= 1
-                size += len(json.dumps(batch[-1].config)) + 200
-            if batch and not worker.jobs and worker.greeted:
-                self._events.append(Event("begun", batch[0].id))
-            worker.give(batch)
+            size, idle = 0, not worker.jobs
+            while count and waiting and size < _AHEAD_BYTES:
+                size += worker.give(draw())
+                count, waiting = count - 1, waiting - 1
+            if idle:
+                self._begin(worker)
 
     def poll(self, seconds: float) -> list[Event]:
         """Read what the workers have to say."""
-        for key, _ in self._select.select(0.0 if self._events else seconds):
-            worker: _Worker = key.data
+        pipes: dict[Any, _Worker] = {worker.pipe: worker for worker in self._workers}
+        for pipe in wait(list(pipes), 0.0 if self._events else seconds):
+            worker = pipes[pipe]
             events, going = worker.read()
             for event in events:
                 self._hear(worker, event)
@@ -165,25 +133,26 @@ class LocalEngine:
         found, self._events = self._events, []
         return found
 
+    def _begin(self, worker: _Worker) -> None:
+        """Whoever has jobs, and is there, is at the first one."""
+        if worker.jobs and worker.greeted:
+            self._events.append(Event("begun", worker.jobs[0]))
+
     def _hear(self, worker: _Worker, event: Event) -> None:
         if event.what == "hello":
             worker.greeted, self._stillborn = True, 0.0
-            if worker.jobs:
-                self._events.append(Event("begun", worker.jobs[0][0]))
+            self._begin(worker)
             return
         self._events.append(event)
         if event.what != "beat":
             worker.jobs.popleft()
             self._spent += event.seconds
             self._finished += 1
-            if worker.jobs:
-                self._events.append(Event("begun", worker.jobs[0][0]))
+            self._begin(worker)
 
     def _bury(self, worker: _Worker) -> None:
-        self._select.unregister(worker.out)
         self._workers.remove(worker)
-        words = worker.last_words()
-        names = [name for name, _ in worker.jobs]
+        words, names = worker.last_words(), list(worker.jobs)
         if names and worker.greeted:
             self._events.append(Event("error", names.pop(0), error=words))
         self._events.extend(Event("returned", name) for name in names)
@@ -196,7 +165,7 @@ class LocalEngine:
     def kill(self, job: str) -> None:
         """Kill the worker that has this job."""
         for worker in self._workers:
-            if worker.jobs and worker.jobs[0][0] == job:
+            if worker.jobs and worker.jobs[0] == job:
                 worker.killed_for = "it gave no sign of life for the length of its lease: its worker was killed"
                 worker.kill()
 
@@ -207,4 +176,3 @@ class LocalEngine:
         for worker in self._workers:
             worker.close()
         self._workers = []
-        self._select.close()

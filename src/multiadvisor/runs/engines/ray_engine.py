@@ -16,10 +16,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from multiadvisor.core.optional_dependencies import lacking
+from multiadvisor.core.optional_dependencies import needed
 from multiadvisor.errors import BadInput
+from multiadvisor.runs.child_process import ONE_THREAD
 from multiadvisor.runs.engines.engine import Crew, Event, Order
-from multiadvisor.runs.engines.worker import ONE_THREAD, carry_out
+from multiadvisor.runs.engines.worker import carry_out
 
 ray: Any = None  # the package, once an engine is made: where it listens is settled when it is imported
 _TASK_SECONDS = 1.0  # the work put into one task, where jobs are small: a task costs some milliseconds
@@ -208,11 +209,9 @@ def _import_ray(loopback: bool) -> None:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it warns about its own future
     if loopback and "ray" not in sys.modules:
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # as on other systems: 127.0.0.1 only
-    try:
+    with needed("ray"):
         import ray as package
         import ray.util.scheduling_strategies
-    except ImportError as error:
-        raise lacking("ray", error) from None
     ray = package
 
 

@@ -1,42 +1,23 @@
-"""A worker process: orders come in on stdin, events go out on what was stdout, one JSON line each.
-
-It ends when the driver does, however that ends: a thread waits on a pipe that only the driver holds open, and Linux is
-asked to send SIGKILL as well.
-"""
+"""A worker process: orders come in, events go out, one JSON text each."""
 
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import json
-import os
 import sys
-import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from multiadvisor.core.plugins import import_own
 from multiadvisor.errors import BadInput
+from multiadvisor.runs.child_process import messages
 from multiadvisor.runs.engines.engine import Event, Order
 from multiadvisor.runs.jobs import KINDS, perform
 
 BEAT_SECONDS = 0.2
 LONGEST_ERROR = 4000
-ONE_THREAD = {
-    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "VECLIB_MAXIMUM_THREADS": "1",
-    "NUMEXPR_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}  # fmt: skip
-
-
-def environment() -> dict[str, str]:
-    """The environment of a worker: one thread for each library; what Python finds here it finds there."""
-    package = str(Path(__file__).resolve().parents[3])
-    path = os.pathsep.join([package, *filter(None, sys.path)])
-    return {**os.environ, **ONE_THREAD, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}
 
 
 def describe(error: BaseException) -> str:
@@ -65,13 +46,8 @@ def carry_out(order: Order, send: Callable[[Event], None]) -> Event:
     return Event("done", order.id, result=result, seconds=time.monotonic() - start)
 
 
-def _die_with_the_driver(lifeline: int) -> None:
-    def wait() -> None:
-        with contextlib.suppress(OSError):
-            os.read(lifeline, 1)
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
+def _die_with_the_driver() -> None:
+    """Even where no thread gets its turn: Linux is asked to send SIGKILL."""
     if sys.platform == "linux":
         import ctypes
         import signal
@@ -80,24 +56,18 @@ def _die_with_the_driver(lifeline: int) -> None:
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def main(lifeline: int, own: Sequence[str] = ()) -> None:
-    """Work until stdin ends; `own` are the files that the driver's user has named."""
-    faulthandler.enable()
-    _die_with_the_driver(lifeline)
-    out = os.dup(1)
-    os.dup2(2, 1)  # what a job prints must not look like an event
+def main(number: str, *names: str) -> None:
+    """Work as long as there is a driver."""
+    _die_with_the_driver()
+    pipe, orders = messages(number, *names)
 
     def send(event: Event) -> None:
-        content = json.dumps(event, allow_nan=False).encode() + b"\n"
-        while content:
-            content = content[os.write(out, content) :]
+        pipe.send_bytes(json.dumps(event, allow_nan=False).encode())
 
-    for name in own:
-        import_own(name)
     send(Event("hello", ""))
-    for line in sys.stdin.buffer:
-        send(carry_out(Order(*json.loads(line)), send))
+    for order in orders:
+        send(carry_out(Order(*json.loads(order)), send))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2:])
+    main(*sys.argv[1:])

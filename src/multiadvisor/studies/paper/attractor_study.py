@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multiadvisor.analysis.theory.boards import exact_agent, trap_shares
 from multiadvisor.core.intervals import estimate
-from multiadvisor.envs.builtin import make
-from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.studies.paper.pac_boy_study import EGO_HIGH, run_config, with_rules
-from multiadvisor.studies.paper.theory_checks import check, learning_jobs, named_jobs
-from multiadvisor.studies.study import ALL, Evidence, Figure, Plan, Study
+from multiadvisor.envs.registry import make
+from multiadvisor.runs.jobs import Job, kind
+from multiadvisor.studies.paper.pac_boy_study import EGO_HIGH, run_config
+from multiadvisor.studies.paper.theory_checks import CHECKS, aggregation_jobs, check, check_job, learning_jobs
+from multiadvisor.studies.paper.tours import tours_job
+from multiadvisor.studies.study import ALL, Evidence, Figure, Plan, Study, panel, unique
 
 GAMMAS = tuple(sorted([0.2, 0.25, 0.3, 1 / 3, 0.35, *(k / 20 for k in range(8, 20)), 0.99]))
 WATCHED = 20  # episodes of each agent
+TOURS = 40  # boards on which they are compared with near-optimal tours
 PATIENT = 3000  # steps: an episode that is not over by then is stuck, not slow
 
 
@@ -28,7 +28,7 @@ def traps_job(plan: Plan) -> Job:
 
 
 @kind("traps", lease=600.0)
-def traps_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+def traps_work(config: dict[str, Any]) -> dict[str, Any]:
     """The share of boards with attractors, stable ones, and of episodes that end stuck; agnostic episodes beside
     them."""
     task, boards = make("pac-boy", ghosts=False), config["boards"]
@@ -39,14 +39,26 @@ def traps_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | 
 
 def resting_job(seed: int, plan: Plan) -> Job:
     """Where the egocentric agent with a high gamma comes to rest."""
-    return Job("resting", {"run": run_config(with_rules(EGO_HIGH, plan), seed, plan), "watched": WATCHED})
+    return Job("resting", {"run": run_config(EGO_HIGH, seed, plan), "watched": WATCHED})
 
 
 # ---- the study -------------------------------------------------------------------------------------------------------
 def jobs(plan: Plan) -> list[Job]:
     """Solver and agents."""
     resting = [resting_job(seed, plan) for seed in plan.each]
-    return [*named_jobs(plan).values(), *learning_jobs(plan), traps_job(plan), *resting]
+    checks = [check_job(name, plan) for name in CHECKS if name != "learning"]
+    theory = unique([*checks, *learning_jobs(plan), *aggregation_jobs().values()])
+    return [*theory, traps_job(plan), walks_job(plan), *resting]
+
+
+def walks_job(plan: Plan) -> Job:
+    """Walks and near-optimal tours on boards without ghosts."""
+    return tours_job(min(plan.boards, TOURS))
+
+
+def walks(evidence: Evidence) -> dict[str, Any]:
+    """The same boards, walked and toured."""
+    return evidence.result(walks_job(evidence.plan))
 
 
 def shares(evidence: Evidence) -> list[dict[str, Any]]:
@@ -58,14 +70,6 @@ def shares(evidence: Evidence) -> list[dict[str, Any]]:
 def resting(evidence: Evidence, key: str) -> np.ndarray:
     """[seeds] of a figure of the resting agent, or [seeds, cells]."""
     return evidence.over(lambda seed: resting_job(seed, evidence.plan), key)
-
-
-def _threshold_rows(evidence: Evidence) -> list[tuple[str, ...]]:
-    return [
-        (row["task"] + "".join(f", {k} = {v:g}" for k, v in row["options"].items()), f"{row['found']:.6f}",
-         f"{row['paper']:.6f}", f"{abs(row['found'] - row['paper']):.1e}")
-        for row in check(evidence, "thresholds")["rows"]
-    ]  # fmt: skip
 
 
 def _traps_text(rows: list[dict[str, Any]]) -> str:
@@ -84,9 +88,11 @@ def _traps_text(rows: list[dict[str, Any]]) -> str:
 
 def figures(evidence: Evidence) -> list[Figure]:
     """Thresholds, traps, resting places."""
-    from multiadvisor.viz import paper_plots, plots
-
-    head = ("example", "attractors from gamma", "the paper says", "apart by")
+    thresholds = [("example", "attractors from gamma", "the paper says", "apart by"), *(
+        (row["task"] + "".join(f", {k} = {v:g}" for k, v in row["options"].items()), f"{row['found']:.6f}",
+         f"{row['paper']:.6f}", f"{abs(row['found'] - row['paper']):.1e}")
+        for row in check(evidence, "thresholds")["rows"]
+    )]  # fmt: skip
     on, chance = estimate(resting(evidence, "on")), resting(evidence, "chance").mean()
     rest = (
         f"Egocentric 0.9 after training, {WATCHED} episodes for each of {evidence.plan.seeds} seeds, from step 60 on. "
@@ -99,10 +105,10 @@ def figures(evidence: Evidence) -> list[Figure]:
     rows = shares(evidence)
     return [
         Figure("attractors-thresholds", "Where attractors begin", "The exact solver against the paper's formulas.",
-               table=(head, *_threshold_rows(evidence))),
-        Figure("attractors-traps", "Boards that are traps", _traps_text(rows), (partial(plots.trap_curves, rows),)),
+               table=tuple(thresholds)),
+        Figure("attractors-traps", "Boards that are traps", _traps_text(rows), (panel("trap_curves", rows),)),
         Figure("attractors-resting", "Where it comes to rest", rest,
-               (partial(paper_plots.resting, make("pac-boy").grid, places, peaks),)),
+               (panel("resting", make("pac-boy").grid, places, peaks),)),
     ]  # fmt: skip
 
 

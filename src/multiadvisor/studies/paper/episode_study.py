@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,13 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.analysis.theory.boards import Maze, peaks
 from multiadvisor.core.rng import low_half
-from multiadvisor.envs.builtin import make
+from multiadvisor.envs.registry import make
 from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
 from multiadvisor.envs.step import Step
-from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.runs.jobs import Job, kind
 from multiadvisor.settings import Schedule
-from multiadvisor.studies.paper.pac_boy_study import ADVISORS, DQN, Setting, dqn_jobs, run_config, trained, with_rules
+from multiadvisor.studies.paper.dqn_clipped import dqn_jobs, runs_of
+from multiadvisor.studies.paper.pac_boy_study import ADVISORS, DQN, Setting, distances, run_config, trained
 from multiadvisor.studies.study import ALL, Evidence, Figure, Plan, Study
 
 STRONGEST = 3  # advisors shown of a step
@@ -34,11 +34,6 @@ def watch(agent: MultiAdvisor, evaluation: int, episodes: int = 1) -> list[list[
     ]
 
 
-def earned(agent: MultiAdvisor, step: Step) -> float:
-    """What a step added to the score."""
-    return step.gain
-
-
 def influence(agent: MultiAdvisor, x: np.ndarray, action: int) -> Says:
     """Who decided: by how much each advisor prefers the action taken to the mean of all, the strongest first."""
     names, advice = agent.advice(x)
@@ -48,17 +43,13 @@ def influence(agent: MultiAdvisor, x: np.ndarray, action: int) -> Says:
     return [(names[j], float(wish[j])) for j in order if wish[j] != 0]
 
 
-def _nobody(agent: MultiAdvisor, x: np.ndarray, action: int) -> Says:
-    return []
-
-
 @kind("trace")
-def trace_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+def trace_work(config: dict[str, Any]) -> dict[str, Any]:
     """Train an agent to the end of its schedule and keep the first episode of the evaluation that follows."""
     return recorded(trained(config["run"]), Schedule(**config["run"]["schedule"]).evaluations, influence)
 
 
-def recorded(agent: MultiAdvisor, evaluation: int, says: Callable[..., Says] = _nobody) -> dict[str, Any]:
+def recorded(agent: MultiAdvisor, evaluation: int, says: Callable[..., Says] = lambda *_: []) -> dict[str, Any]:
     """The first episode of an evaluation, for drawing; `says` tells who decided a step."""
     grid = agent.task.grid
     (steps,) = watch(agent, evaluation)
@@ -66,21 +57,9 @@ def recorded(agent: MultiAdvisor, evaluation: int, says: Callable[..., Says] = _
         "movers": [grid.movers(x).tolist() for x in (*(step.state for step in steps), steps[-1].next_state)],
         "fruit": grid.item_cells[grid.lying(steps[0].state)].tolist(),
         "actions": [step.action for step in steps],
-        "rewards": [earned(agent, step) for step in steps],
+        "rewards": [step.gain for step in steps],
         "advisors": [[list(one) for one in says(agent, step.state, step.action)] for step in steps],
     }  # fmt: skip
-
-
-def steps_between(neighbour: np.ndarray) -> np.ndarray:
-    """[cells, cells]: the steps from each cell to each other."""
-    cells = len(neighbour)
-    apart = np.where(np.eye(cells, dtype=bool), 0, cells)
-    for _ in range(cells):
-        shorter = np.minimum(apart, apart[neighbour].min(axis=1) + 1)
-        if np.array_equal(shorter, apart):
-            break
-        apart = shorter
-    return apart
 
 
 def _share(what: np.ndarray, among: np.ndarray) -> float:
@@ -89,7 +68,7 @@ def _share(what: np.ndarray, among: np.ndarray) -> float:
 
 
 @kind("resting")
-def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+def resting_work(config: dict[str, Any]) -> dict[str, Any]:
     """Where a trained agent stands late in its episodes, and where the exact solver has attractors on the same
     boards."""
     agent, last = trained(config["run"]), Schedule(**config["run"]["schedule"]).evaluations
@@ -100,13 +79,14 @@ def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell 
     (cell, *ghosts), boards = grid.movers(x).T, grid.lying(x)
     since = np.concatenate([np.arange(len(episode)) for episode in episodes])
     late = since >= SETTLED
-    apart = steps_between(grid.neighbour)
+    apart = distances(agent.task)
     ghost = np.min([apart[cell, other] for other in ghosts], axis=0)
     peak = peaks(Maze(calm), boards, agent.settings.gamma)[0]  # [steps, cells]
     near = np.any(peak[:, None, :] & (apart <= 1), axis=-1)  # [steps, cells]: an attractor, or next to one
     row = np.arange(len(x))
     moved = np.ones(len(x), bool)  # whether the step led to a cell where it was not one or two steps before
     moved[2:] = (cell[2:] != cell[1:-1]) & (cell[2:] != cell[:-2])
+    stood = grid.movers(after)[:, 0] == cell
     far = late & (ghost > CLOSE)
     middle = np.abs(grid.cells - (np.array(grid.shape) - 1) / 2).max(axis=1)  # [cells]
     eaten = boards.sum(axis=1) - grid.lying(after).sum(axis=1)
@@ -117,6 +97,8 @@ def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell 
         "chance": float(near[late].mean()) if late.any() else 0.0,
         "still_far": _share(~moved, far),
         "still_near": _share(~moved, late & ~far),
+        "stood_far": _share(stood, far),
+        "stood_near": _share(stood, late & ~far),
         "centre": float(middle[cell[late]].mean()) if late.any() else 0.0,
         "centre_chance": float(middle.mean()),
         "eaten_late": float(eaten[late].sum() / config["watched"]),
@@ -127,7 +109,7 @@ def resting_work(config: dict[str, Any], folder: Path | None = None, tell: Tell 
 # ---- the videos ------------------------------------------------------------------------------------------------------
 def trace_job(setting: Setting, plan: Plan) -> Job:
     """The first episode of the last evaluation of the first seed."""
-    return Job("trace", {"run": run_config(with_rules(setting, plan), 0, plan)})
+    return Job("trace", {"run": run_config(setting, 0, plan)})
 
 
 def jobs(plan: Plan) -> list[Job]:
@@ -147,7 +129,8 @@ def figures(evidence: Evidence) -> list[Figure]:
     """One episode of each setting at the last epoch."""
     plan = evidence.plan
     found = [(setting.name, evidence.result(trace_job(setting, plan)), plan.epochs) for setting in ADVISORS]
-    found += [(DQN, evidence.result(one)["episode"], plan.dqn_epochs) for one in dqn_jobs(plan)[:1]]
+    first = runs_of(evidence, dqn_jobs(plan))[0] if dqn_jobs(plan) else {}
+    found += [(DQN, first["episode"], len(first["evaluations"]))] if "episode" in first else []
     return [
         Figure(name.replace(" ", "-"), name, described(trace, epoch), episode=trace) for name, trace, epoch in found
     ]
@@ -155,5 +138,5 @@ def figures(evidence: Evidence) -> list[Figure]:
 
 STUDY = Study(
     "videos", "One episode of each setting", 60, jobs, figures, report=ALL,
-    needs=("plots", "video", "deep"), about="one episode of each setting, as MP4 and GIF",
+    needs=("plots", "video"), about="one episode of each setting, as MP4 and GIF",
 )  # fmt: skip

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multiadvisor.analysis.theory.boards import Maze
 from multiadvisor.core.intervals import paired
-from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.runs.jobs import Job, kind
 from multiadvisor.studies.paper import pac_boy_study as pac_boy
-from multiadvisor.studies.paper.pac_boy_study import AGNOSTIC, EGO_HIGH, EGO_LOW, EMPATHIC, MEASURES, Setting
-from multiadvisor.studies.study import ALL, Evidence, Figure, Plan, Study
+from multiadvisor.studies.paper.pac_boy_study import AGNOSTIC, EGO_HIGH, EGO_LOW, EMPATHIC, Setting
+from multiadvisor.studies.study import ALL, Evidence, Figure, Plan, Study, panel
 
 SIGMAS = (0.01, 0.1)
 NOISELESS = (EGO_LOW, EMPATHIC, AGNOSTIC)
@@ -27,19 +25,18 @@ def noisy(setting: Setting, sigma: float) -> Setting:
 
 
 NOISY = tuple(noisy(setting, sigma) for setting in NOISELESS for sigma in SIGMAS)
-# Learned from random play: an agent that is stuck hardly visits most cells, which would pass for short sight.
-SEEN = tuple(replace(noisy(s, sigma), epsilon=1.0) for s in (EGO_LOW, EGO_HIGH) for sigma in SIGMAS)
+SEEN = tuple(noisy(s, sigma) for s in (EGO_LOW, EGO_HIGH) for sigma in SIGMAS)
 
 
 # ---- how far an advisor sees ----------------------------------------------------------------------------------------
 def radius_job(setting: Setting, seed: int, plan: Plan) -> Job:
-    """What the fruit advisors of a trained agent know of their own fruit."""
-    learned = replace(pac_boy.with_rules(setting, plan), epsilon=1.0)
-    return Job("perception", {"run": pac_boy.run_config(learned, seed, plan)})
+    """What the fruit advisors of a trained agent know of their own fruit, learned from random play: an agent that is
+    stuck hardly visits most cells, which would pass for short sight."""
+    return Job("perception", {"run": pac_boy.run_config(replace(setting, epsilon=1.0), seed, plan)})
 
 
 @kind("perception")
-def radius_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+def radius_work(config: dict[str, Any]) -> dict[str, Any]:
     """By distance to its fruit: how often an advisor's own best action leads closer, over all cells and advisors."""
     agent = pac_boy.trained(config["run"])
     task = agent.task
@@ -82,16 +79,13 @@ def _reach(evidence: Evidence, setting: Setting) -> str:
 # ---- the study -------------------------------------------------------------------------------------------------------
 def jobs(plan: Plan) -> list[Job]:
     """Without noise for comparison, then both strengths of it."""
-    settings = [pac_boy.with_rules(s, plan) for s in (*NOISELESS, *NOISY)]
-    runs = [pac_boy.job(s, seed, plan) for s in settings for seed in plan.each]
+    runs = [pac_boy.job(s, seed, plan) for s in (*NOISELESS, *NOISY) for seed in plan.each]
     return [*runs, *(radius_job(s, seed, plan) for s in SEEN for seed in plan.each)]
 
 
 def figures(evidence: Evidence) -> list[Figure]:
     """Learning under noise, and the advisors' sight."""
-    from multiadvisor.viz import paper_plots
-
-    at = {s.name: pac_boy.at(evidence, s) for s in (*NOISELESS, *NOISY)}
+    at = {s.name: pac_boy.final(evidence, s) for s in (*NOISELESS, *NOISY)}
     key = paired(at["empathic 0.9, noise 0.1"], at["egocentric 0.4, noise 0.01"])
     falls = [
         f"{s.name} " + ", ".join(f"{paired(at[noisy(s, sigma).name], at[s.name])} at {sigma:g}" for sigma in SIGMAS)
@@ -107,10 +101,10 @@ def figures(evidence: Evidence) -> list[Figure]:
         f"from random play, in which all cells are visited. It does so at least {100 * RIGHT:.0f}% of the time up to "
         f"a distance of {', '.join(_reach(evidence, s) for s in SEEN)}."
     )
-    learning = partial(paper_plots.learning_curves, pac_boy.curves(evidence, NOISY), "score", "score of an episode",
-                       "from 0 on", lowest=0)  # fmt: skip
-    seen = partial(paper_plots.sight, {s.name: perceived(evidence, s) for s in SEEN}, RIGHT)
-    rows = [pac_boy.row(s.name, {m: pac_boy.at(evidence, s, m) for m in MEASURES}) for s in (*NOISELESS, *NOISY)]
+    curves = {s.name: pac_boy.curve(evidence, s) for s in NOISY}
+    learning = panel("learning_curves", curves, "score", "score of an episode", "from 0 on", lowest=0)
+    seen = panel("sight", {s.name: perceived(evidence, s) for s in SEEN}, RIGHT)
+    rows = [pac_boy.row_of(evidence, s) for s in (*NOISELESS, *NOISY)]
     about = "As in the table without noise; the noise is on while learning only."
     return [
         Figure("noise-score", "Pac-Boy, noisy rewards", text, (learning,)),

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multiadvisor.core.intervals import interval
 from multiadvisor.errors import unknown
-from multiadvisor.runs.jobs import Job, Tell, kind
-from multiadvisor.studies.study import ALL, FULL_VALUE_EPOCHS, Evidence, Figure, Plan, Study
+from multiadvisor.runs.jobs import Job, kind
+from multiadvisor.studies.study import ALL, FULL_VALUE_EPOCHS, Evidence, Figure, Plan, Study, panel
 
 SIDE, FRUITS = 5, 5
 CELLS, SUBSETS = SIDE * SIDE, 1 << FRUITS
@@ -48,14 +47,27 @@ BITS = (np.arange(SUBSETS)[:, None] >> np.arange(FRUITS)) & 1  # which fruits a 
 class Reading:
     """One way to read what the paper leaves open."""
 
-    name: str
+    title: str
     fewer: bool
-    """Train on states with 0 to 5 fruits and the agent off them, not on states with 5 fruits and the agent anywhere."""
+    """Train on states with 0 to 5 fruits, not on states with 5."""
+    anywhere: bool
+    """The agent of these states may be on a fruit."""
     after: bool
     """Judge a move by its reward and the state after collecting, not by the neighbour's value with the fruit there."""
+    meaning: str
 
 
-READINGS = {"default": Reading("default", fewer=True, after=True), "literal": Reading("literal", False, False)}
+READINGS = {
+    "default": Reading(
+        "Value function", True, False, True,
+        "trained on 0 to 5 fruits, a move judged by its reward and the state after collecting"),
+    "literal": Reading(
+        "Value function, taken by the letter", False, True, False,
+        "trained on 5 fruits only, a move judged by the value of the neighbouring cell with its fruit still there"),
+    "remaining": Reading(
+        "Value function, by the letter with fruits remaining", True, True, False,
+        "trained on 0 to 5 remaining fruits, the agent anywhere, a move to the neighbouring cell of highest value"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -85,7 +97,7 @@ def deal(generator: np.random.Generator, count: int, fewer: bool = False, anywhe
 
 def training_states(seed: int, reading: Reading) -> States:
     """The 1000 states of a seed, the same for every target."""
-    return deal(np.random.default_rng((seed, DATA)), SAMPLES, reading.fewer, anywhere=not reading.fewer)
+    return deal(np.random.default_rng((seed, DATA)), SAMPLES, reading.fewer, reading.anywhere)
 
 
 def fixed_starts(count: int) -> States:
@@ -274,6 +286,16 @@ def score(measured: list[dict[str, np.ndarray]]) -> dict[str, Any]:
     return {"table": table, "comparisons": compare({one: columns["length"][:, k] for k, one in enumerate(grid())})}
 
 
+def at_best(result: dict[str, Any]) -> dict[str, tuple[float | None, np.ndarray]]:
+    """Each target at the gamma at which it needs the fewest steps: that gamma, and the steps of each seed."""
+    found: dict[str, tuple[float | None, np.ndarray]] = {}
+    for row in result["table"]:
+        steps = np.array(row["length_by_seed"])
+        if row["target"] not in found or steps.mean() < found[row["target"]][1].mean():
+            found[row["target"]] = row["gamma"], steps
+    return found
+
+
 # ---- text ------------------------------------------------------------------------------------------------------------
 def steps_of(rows: list[dict[str, Any]]) -> dict[tuple[str, float | None], float]:
     """The mean steps by target and gamma."""
@@ -309,20 +331,15 @@ def _describe_order(result: dict[str, Any]) -> list[str]:
     ]
 
 
-_MEANINGS = {
-    "default": "trained on 0 to 5 fruits, a move judged by its reward and the state after collecting",
-    "literal": "trained on 5 fruits only, a move judged by the value of the neighbouring cell with its fruit still "
-    "there",
-}
-
-
 def summary(evidence: Evidence) -> list[str]:
     """Which reading this is, where it is the only one."""
     reading = evidence.plan.reading
+    if not reading:
+        return []
     return [
-        f"The paper leaves details open; this is the {reading} reading: {_MEANINGS[reading]}. All networks play the "
-        f"same {STARTS} starts. Intervals of networks are over seeds, those of exact values over starts."
-    ] * bool(reading)
+        f"The paper leaves details open; this is the {reading} reading: {READINGS[reading].meaning}. All networks play "
+        f"the same {STARTS} starts. Intervals of networks are over seeds, those of exact values over starts."
+    ]
 
 
 # ---- jobs ------------------------------------------------------------------------------------------------------------
@@ -332,7 +349,7 @@ def job(seed: int, reading: str, epochs: int = FULL_VALUE_EPOCHS) -> Job:
 
 
 @kind("value-function", lease=900.0)
-def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+def work(config: dict[str, Any]) -> dict[str, Any]:
     """Train and play the networks of a seed."""
     measured = run(config["seed"], READINGS[config["reading"]], fixed_starts(config["starts"]), config["epochs"])
     return {key: column.tolist() for key, column in measured.items()}
@@ -344,15 +361,15 @@ def exact_job(reading: str) -> Job:
 
 
 @kind("value-function-exact", lease=600.0)
-def exact_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+def exact_work(config: dict[str, Any]) -> dict[str, Any]:
     """The episodes of players that know the true values."""
     return {"exact": exact_lines(fixed_starts(config["starts"]), READINGS[config["reading"]])}
 
 
 # ---- the study -------------------------------------------------------------------------------------------------------
 def readings(plan: Plan) -> dict[str, range]:
-    """The seeds of each reading: of both, the literal one with fewer; or of the one that is asked for."""
-    counts = {"default": plan.value_seeds, "literal": plan.literal_seeds}
+    """The seeds of each reading: of all, the literal ones with fewer; or of the one that is asked for."""
+    counts = {name: plan.value_seeds if name == "default" else plan.literal_seeds for name in READINGS}
     if plan.reading:
         if plan.reading not in READINGS:
             raise unknown("reading", plan.reading, READINGS)
@@ -382,18 +399,15 @@ def summary_of(evidence: Evidence, reading: str = "default") -> dict[str, Any]:
 
 def figures(evidence: Evidence) -> list[Figure]:
     """Steps against gamma in each reading; alone, fruits and success beside them."""
-    from multiadvisor.viz import paper_plots
-
-    titles = {"default": "Value function", "literal": "Value function, taken by the letter"}
     alone, found = bool(evidence.plan.reading), []
     for reading in readings(evidence.plan):
         result = summary_of(evidence, reading)
         labels = {"length": "steps to collect all fruits (50: stuck)"}
         if alone:
             labels |= {"fruits": "fruits collected", "success": "share of episodes that terminated"}
-        panels = tuple(partial(paper_plots.values_by_gamma, result, key, label) for key, label in labels.items())
+        panels = tuple(panel("values_by_gamma", result, key, label) for key, label in labels.items())
         size = (13, 4.4) if alone else Figure.size
-        found.append(Figure(f"value-function-{reading}", titles[reading], result["text"], panels, size))
+        found.append(Figure(f"value-function-{reading}", READINGS[reading].title, result["text"], panels, size))
     return found
 
 

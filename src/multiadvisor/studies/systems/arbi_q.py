@@ -11,9 +11,9 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.intervals import Estimate, estimate
 from multiadvisor.envs.worlds.bunny import CELLS
-from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.runs.jobs import Job, Tell, kind, silent
 from multiadvisor.studies.claims import Finding, above, seen
-from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, system
+from multiadvisor.studies.study import Evidence, Panel, panel, system
 from multiadvisor.task import Advisor, Task
 
 HEARD = {"sum": "the sum", "arbi_q": "Arbi-Q"}
@@ -29,18 +29,15 @@ def scaled(food: float, wolf: float) -> Task:
     return Task.from_gymnasium(
         env,
         [
-            Advisor(
-                "food", lambda t: food * t.reward[0], lambda x: 4 * (int(x) // (4 * CELLS)) + int(x) % 4, 4 * CELLS
-            ),
+            Advisor("food", lambda t: food * t.reward[0], lambda x: int(x) // (4 * CELLS) * 4 + int(x) % 4, 4 * CELLS),
             Advisor("wolf", lambda t: wolf * t.reward[1], lambda x: int(x) // 4, CELLS * CELLS),
         ],
-        name="bunny, scaled",
-        arbitrator=Advisor("arbitrator", lambda t: float(t.reward.sum())),
-    )
+        name="bunny, scaled", arbitrator=Advisor("arbitrator", lambda t: float(t.reward.sum())),
+    )  # fmt: skip
 
 
 @kind("scale")
-def scale_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+def scale_work(config: dict[str, Any], folder: Path | None = None, tell: Tell = silent) -> dict[str, Any]:
     """Learn with rewards on these scales, and score the episodes as the task pays them."""
     scales = np.array(SCALES[config["scale"]])
     agent = MultiAdvisor(
@@ -50,8 +47,7 @@ def scale_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | 
     for number in range(config["evaluations"]):
         agent.learn(config["steps"] // config["evaluations"], progress=False)
         scores.append(float((agent.evaluate(EPISODES, seeds=(number,)).played.returns / scales).sum(axis=1).mean()))
-        if tell is not None:
-            tell((number + 1) / config["evaluations"])
+        tell((number + 1) / config["evaluations"])
     return {"scores": scores}
 
 
@@ -60,19 +56,9 @@ def job(heard: str, scale: str, seed: int) -> Job:
     return Job("scale", {"heard": heard, "scale": scale, "steps": STEPS, "evaluations": EVALUATIONS, "seed": seed})
 
 
-def jobs(plan: Plan) -> list[Job]:
-    """Both, on all scales."""
-    return [job(heard, scale, seed) for heard in HEARD for scale in SCALES for seed in plan.each]
-
-
-def scores(evidence: Evidence, heard: str, scale: str) -> np.ndarray:
-    """[seeds, evaluations]."""
-    return evidence.over(partial(job, heard, scale), "scores")
-
-
 def moved(evidence: Evidence, heard: str, scale: str) -> Estimate:
     """By how much a scale moves the final score of a seed, up or down."""
-    first, other = (scores(evidence, heard, each)[:, -1] for each in ("as they are", scale))
+    first, other = (evidence.over(partial(job, heard, each), "scores")[:, -1] for each in ("as they are", scale))
     return estimate(np.abs(other - first))
 
 
@@ -88,35 +74,19 @@ def findings(evidence: Evidence) -> list[Finding]:
     return found
 
 
-def figures(evidence: Evidence) -> list[Figure]:
+def panels(evidence: Evidence) -> list[Panel]:
     """Learning curves, and where they end."""
-    from multiadvisor.viz import plots
-
     steps = np.arange(1, EVALUATIONS + 1) * (STEPS // EVALUATIONS)
-    curves = {f"{name}, {scale}": scores(evidence, heard, scale) for heard, name in HEARD.items() for scale in SCALES}
+    curves = {
+        f"{name}, {scale}": evidence.over(partial(job, heard, scale), "scores")
+        for heard, name in HEARD.items() for scale in SCALES
+    }  # fmt: skip
     ends = {name.replace(", ", "\n"): estimate(curve[:, -1]) for name, curve in curves.items()}
-    panels = (
-        partial(plots.bands, curves, steps, ("transitions", "score, as the task pays")),
-        partial(plots.intervals, ends, "final score"),
-    )
-    return [Figure("arbi-q", "Arbi-Q", panels=panels, size=(12, 4.5))]
+    return [
+        panel("bands", curves, steps, ("transitions", "score, as the task pays")),
+        panel("intervals", ends, "final score"),
+    ]
 
 
-LITERATURE = Literature(
-    "Simpkins and Isbell, AAAI 2019",
-    "An arbitrator learns by Sarsa, on the task's own reward, which advisor is in control; scales do not matter.",
-    advisor="one term of the reward each, on a scale of its own",
-    view="local; the arbitrator sees the whole state, or named features",
-    planning="egocentric",
-    aggregator="arbi_q: the largest value to the arbitrator decides",
-    guarantee="none; immune to the scales of the advisors' rewards",
-    choices=(
-        "The bunny world is a 4 x 4 meadow with food in one of the corners and a wolf that strolls at random; a meal "
-        "pays 1, and to be caught costs 1 and ends the episode.",
-        "Exploration is in the actions, as everywhere here: whoever wanted the action that was taken is credited with "
-        "it, as the step would have been the same with it in control.",
-        "Where the next action is an exploring one, the arbitrator bootstraps on an advisor that wanted it, if there "
-        "is one, else on the one in control.",
-    ),
-)
-STUDY = system("arbi-q", "Arbi-Q", 90, jobs, findings, figures, LITERATURE)
+RUNS = [partial(job, heard, scale) for heard in HEARD for scale in SCALES]
+STUDY = system("arbi-q", "Arbi-Q", 90, RUNS, findings, panels, (12, 4.5))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,11 @@ from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.mdp import FiniteMDP
 from multiadvisor.analysis.theory.solver import evaluate, optimum, solve
 from multiadvisor.core.intervals import estimate, paired
-from multiadvisor.envs.builtin import make
+from multiadvisor.envs.registry import make
 from multiadvisor.envs.worlds.dyna_maze import LEARNERS
-from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.runs.jobs import Job, kind
 from multiadvisor.studies.claims import Finding, above, not_below, seen
-from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, evaluated_at, system
+from multiadvisor.studies.study import Evidence, Panel, evaluated_at, panel, system
 
 GAMMA = 0.95
 VOTES = {
@@ -61,7 +60,7 @@ def shaped(mdp: FiniteMDP, potentials: np.ndarray, gamma: float) -> FiniteMDP:
 
 
 @kind("whole-ensemble")
-def empathic(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:
+def empathic(config: dict[str, Any]) -> dict[str, Any]:
     """Exact empathic values of an ensemble on a random MDP: what its policy loses, and how far each is from Q*."""
     gamma, aggregation = config["gamma"], config["aggregation"]
     mdp = enumerate_task(make("random-mdp", advisors=1, instance=config["seed"]))
@@ -82,12 +81,6 @@ def safe(name: str, seed: int) -> Job:
 
 
 # ---- the system ------------------------------------------------------------------------------------------------------
-def jobs(plan: Plan) -> list[Job]:
-    """Everybody alone, the ensembles, and the exact ones."""
-    made = [(single, LEARNERS), (ensemble, VOTES), (safe, (*VOTES, "sum"))]
-    return [make_job(name, seed) for make_job, names in made for name in names for seed in plan.each]
-
-
 def curves(evidence: Evidence) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """[seeds, evaluations] the scores of single learners and of ensembles, by name."""
     alone = {name: evidence.curve(partial(single, name)) for name in LEARNERS}
@@ -122,35 +115,18 @@ def findings(evidence: Evidence) -> list[Finding]:
     return found
 
 
-def figures(evidence: Evidence) -> list[Figure]:
+def panels(evidence: Evidence) -> list[Panel]:
     """Learning curves, and the final performance."""
-    from multiadvisor.viz import plots
-
     alone, together = curves(evidence)
     shown = alone | {f"ensemble, {name}": runs for name, runs in together.items()}
     last = {name: estimate(runs[:, LEARNED:].mean(axis=1)) for name, runs in shown.items()}
     across = evaluated_at(SCHEDULE)
-    panels = (
-        partial(plots.bands, shown, across, ("transitions, dyna-maze", "score of an episode")),
-        partial(plots.intervals, last, "score of an episode, once the way is known"),
-    )
-    return [Figure("ensembles", "Ensembles of learners", panels=panels, size=(12, 4.5))]
+    return [
+        panel("bands", shown, across, ("transitions, dyna-maze", "score of an episode")),
+        panel("intervals", last, "score of an episode, once the way is known"),
+    ]
 
 
-LITERATURE = Literature(
-    "Wiering and van Hasselt, 2008",
-    "Several learners on the whole task, combined by a vote or by their Boltzmann policies, do better than one.",
-    advisor="the whole reward",
-    view="the whole state",
-    planning="one each: egocentric, sarsa, expected_sarsa, tempered",
-    aggregator="boltzmann_product, majority, ranks or boltzmann_sum",
-    guarantee="with empathic planning all members learn the aggregator's values, and it the optimum",
-    choices=(
-        "The learners are those that differ in their planning only; actor-critics, QV-learning and ACLA are not here.",
-        "The ensemble explores with epsilon .1; the paper draws from a Boltzmann policy on the preferences.",
-        "The maze is Sutton's of 9 x 6 with a slip of .2, goal 100, wall -2, step -.1; alpha is .5, so that single "
-        "learners are noisy: with small steps all of them are alike.",
-        "The paper's order (Boltzmann product and majority first) is judged by the scores once the way is known.",
-    ),
-)
-STUDY = system("ensembles", "Ensembles of learners", 50, jobs, findings, figures, LITERATURE)
+RUNS = [partial(run, name) for run, names in ((single, LEARNERS), (ensemble, VOTES), (safe, (*VOTES, "sum")))
+        for name in names]  # fmt: skip
+STUDY = system("ensembles", "Ensembles of learners", 50, RUNS, findings, panels, (12, 4.5))

@@ -12,12 +12,12 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.intervals import paired
 from multiadvisor.core.optional_dependencies import require
-from multiadvisor.envs.bins import Bins
+from multiadvisor.envs.spaces import Bins
 from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.learners.ensembles.algorithm_selection import Portfolio
-from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.runs.jobs import Job, Tell, kind, silent
 from multiadvisor.studies.claims import Finding, above, below
-from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, system
+from multiadvisor.studies.study import Evidence, Panel, panel, system
 from multiadvisor.task import Task
 
 EPOCHS, GAMMA, MARGIN = 13, 0.9, 0.05
@@ -40,18 +40,10 @@ def network(*hidden: int) -> Callable[[int], MultiAdvisor]:
     """A network with these hidden layers; without any it is linear in the features."""
 
     def make(seed: int) -> MultiAdvisor:
-        own = DQN(
-            hidden=hidden,
-            learning_starts=64,
-            train_freq=1,
-            buffer_size=20_000,
-            learning_rate=1e-3,
-            target_update_interval=500,
-            double=True,
-        )
-        return MultiAdvisor(
-            Task.from_gymnasium(_environment()), planning="egocentric", gamma=GAMMA, seed=seed, learner=own
-        )
+        own = DQN(hidden=hidden, learning_starts=64, train_freq=1, buffer_size=20_000, learning_rate=1e-3,
+                  target_update_interval=500, double=True)  # fmt: skip
+        task = Task.from_gymnasium(_environment())
+        return MultiAdvisor(task, planning="egocentric", gamma=GAMMA, seed=seed, learner=own)
 
     return make
 
@@ -72,7 +64,7 @@ def _environment() -> Any:
 
 
 @kind("portfolio")
-def portfolio_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+def portfolio_work(config: dict[str, Any], folder: Path | None = None, tell: Tell = silent) -> dict[str, Any]:
     """Play dialogues with these members: mean returns [epochs], and who was chosen [epochs, members]."""
     require("deep")
     made = {name: MEMBERS[name](config["seed"]) for name in config["members"]}
@@ -81,22 +73,15 @@ def portfolio_work(config: dict[str, Any], folder: Path | None = None, tell: Tel
     for epoch in range(config["epochs"]):
         episodes = portfolio.play(env, 1)
         returns.append(float(np.mean([episode.value for episode in episodes])))
-        chosen.append(
-            (np.bincount([episode.member for episode in episodes], minlength=len(made)) / len(episodes)).tolist()
-        )
-        if tell is not None:
-            tell((epoch + 1) / config["epochs"])
+        counts = np.bincount([episode.member for episode in episodes], minlength=len(made))
+        chosen.append((counts / len(episodes)).tolist())
+        tell((epoch + 1) / config["epochs"])
     return {"returns": returns, "chosen": chosen}
 
 
 def job(members: tuple[str, ...], seed: int) -> Job:
     """A run with all of them, or with one alone."""
     return Job("portfolio", {"members": list(members), "epochs": EPOCHS, "seed": seed})
-
-
-def jobs(plan: Plan) -> list[Job]:
-    """The portfolio, and each member alone."""
-    return [job(who, seed) for who in (tuple(MEMBERS), *((name,) for name in MEMBERS)) for seed in plan.each]
 
 
 def returns(evidence: Evidence, *members: str) -> np.ndarray:
@@ -133,44 +118,18 @@ def findings(evidence: Evidence) -> list[Finding]:
     ]  # fmt: skip
 
 
-def figures(evidence: Evidence) -> list[Figure]:
+def panels(evidence: Evidence) -> list[Panel]:
     """Returns by epoch, and who was chosen."""
-    from multiadvisor.viz import plots
-
     curves = {"portfolio": returns(evidence, *MEMBERS)}
     curves |= {f"{name} alone": returns(evidence, name) for name in MEMBERS}
     chosen = evidence.over(partial(job, tuple(MEMBERS)), "chosen")  # [seeds, epochs, members]
     shares = {name: chosen[:, :, k] for k, name in enumerate(MEMBERS)}
     across = "epoch, of 2^epoch dialogues"
-    panels = (
-        partial(plots.bands, curves, np.arange(EPOCHS), (across, "mean discounted return")),
-        partial(plots.bands, shares, np.arange(EPOCHS), (across, "share of the dialogues")),
-    )
-    return [Figure("esbas", "ESBAS", panels=panels, size=(12, 4.5))]
+    return [
+        panel("bands", curves, np.arange(EPOCHS), (across, "mean discounted return")),
+        panel("bands", shares, np.arange(EPOCHS), (across, "share of the dialogues")),
+    ]
 
 
-LITERATURE = Literature(
-    "Laroche and Feraud, ICLR 2018 (arXiv 2017)",
-    "A bandit over a portfolio of learners, restarted in epochs of doubling length, follows whoever is best by now.",
-    advisor="the whole task each",
-    view="its own features of the dialogue",
-    planning="egocentric, off-policy from everybody's dialogues",
-    aggregator="none: one member plays a whole dialogue, chosen by UCB1",
-    guarantee="regret of the order of a UCB1 for each epoch",
-    choices=(
-        "The dialogue is built from the papers' description as remembered, not from its code: four options, costs "
-        "drawn uniformly, the user speaks first, an utterance is misunderstood with 0.3, the recognition score is the "
-        "logistic of a normal with mean 1 where it was right and 0 where not, and deviation 0.2.",
-        "The user proposes its cheapest option and accepts what it takes for one of its 1 + steps / 2 cheapest; it "
-        "gives up after 20 steps. The paper's users differ.",
-        "An agreement pays the mean of what both save, an agreement on two different options -1, no agreement 0; "
-        "gamma is 0.9.",
-        "The portfolio is two tables, a linear learner and a network, instead of the paper's variants of fitted "
-        "Q-iteration; exploration is the paper's 0.6 to the power of the epoch, and the bandit's confidence 1/4.",
-        "Members alone learn from their own dialogues, in the same epochs.",
-        "The network's size and steps and the 13 epochs were set after a first try (32 x 32 units, learning rate "
-        "0.002, 12 epochs, other seeds), in which two of ten networks had not settled and were not ahead of the "
-        "coarse table in the last half; the regret was as small there.",
-    ),
-)
-STUDY = system("esbas", "ESBAS", 70, jobs, findings, figures, LITERATURE)
+RUNS = [partial(job, members) for members in (tuple(MEMBERS), *((name,) for name in MEMBERS))]
+STUDY = system("esbas", "ESBAS", 70, RUNS, findings, panels, (12, 4.5))

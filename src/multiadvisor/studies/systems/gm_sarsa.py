@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,10 @@ from multiadvisor.agent import MultiAdvisor
 from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.solver import aggregate, evaluate, greedy_policy, optimum
 from multiadvisor.core.intervals import estimate, paired
-from multiadvisor.envs.builtin import make
-from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.envs.registry import make
+from multiadvisor.runs.jobs import Job, kind
 from multiadvisor.studies.claims import Finding, above, below
-from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, evaluated_at, system
+from multiadvisor.studies.study import Evidence, Panel, evaluated_at, panel, system
 
 PLANNINGS = {"GM-Sarsa": "sarsa", "local Q": "egocentric"}
 GAMMA, STEPS = 0.9, 10_000_000
@@ -27,7 +26,7 @@ SCHEDULES = {
 
 # ---- whole states: against the exact optimum -------------------------------------------------------------------------
 @kind("gm-sarsa")
-def composite(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:
+def composite(config: dict[str, Any]) -> dict[str, Any]:
     """Learn a random MDP whose advisors see all of it; how far the sum, and its greedy policy, are from the optimum."""
     task = make("random-mdp", instance=config["seed"])
     mdp = enumerate_task(task)
@@ -50,34 +49,18 @@ def module(planning: str, seed: int) -> Job:
     return Job("gm-sarsa", {"planning": planning, "seed": seed, "steps": STEPS})
 
 
-def job(planning: str, seed: int, task: str) -> Job:
+def job(planning: str, task: str, seed: int) -> Job:
     """Modules that see their own part of a maze."""
     settings = {"planning": planning, "gamma": GAMMA, "seed": seed}
     return Job("train", {"task": task, "settings": settings, "schedule": SCHEDULES[task]})
 
 
-def jobs(plan: Plan) -> list[Job]:
-    """Both plannings on each task."""
-    each = [(planning, seed) for planning in PLANNINGS.values() for seed in plan.each]
-    return [*(module(*one) for one in each), *(job(*one, task) for task in SCHEDULES for one in each)]
-
-
-def composed(evidence: Evidence, planning: str, measure: str) -> np.ndarray:
-    """[seeds] how far off the values are, or what the policy loses."""
-    return evidence.over(partial(module, planning), measure)
-
-
-def curves(evidence: Evidence, planning: str, task: str, measure: str) -> np.ndarray:
-    """[seeds, evaluations]."""
-    return evidence.curve(lambda seed: job(planning, seed, task), measure)
-
-
 def findings(evidence: Evidence) -> list[Finding]:
     """The composite optimum with whole states, and ahead of local Q with parts."""
-    off, loss = (composed(evidence, "sarsa", measure) for measure in ("off", "loss"))
-    behind = paired(composed(evidence, "egocentric", "loss"), loss)
+    off, loss = (evidence.over(partial(module, "sarsa"), measure) for measure in ("off", "loss"))
+    behind = paired(evidence.over(partial(module, "egocentric"), "loss"), loss)
     fruits, score = (
-        paired(*(curves(evidence, planning, task, measure)[:, -1] for planning in PLANNINGS.values()))
+        paired(*(evidence.curve(partial(job, planning, task), measure)[:, -1] for planning in PLANNINGS.values()))
         for task, measure in (("three-fruits", "terminated"), ("pac-boy", "score"))
     )
     return [
@@ -90,33 +73,20 @@ def findings(evidence: Evidence) -> list[Finding]:
     ]  # fmt: skip
 
 
-def figures(evidence: Evidence) -> list[Figure]:
+def panels(evidence: Evidence) -> list[Panel]:
     """What policies lose with whole states, and scores with parts."""
-    from multiadvisor.viz import plots
-
-    losses = {name: estimate(composed(evidence, planning, "loss")) for name, planning in PLANNINGS.items()}
-    scores = {name: curves(evidence, planning, "pac-boy", "score") for name, planning in PLANNINGS.items()}
+    losses = {name: estimate(evidence.over(partial(module, planning), "loss")) for name, planning in PLANNINGS.items()}
+    scores = {name: evidence.curve(partial(job, planning, "pac-boy")) for name, planning in PLANNINGS.items()}
     steps = evaluated_at(SCHEDULES["pac-boy"])
     label = "random MDPs: loss of the greedy policy, as a share of the largest value"
-    panels = (
-        partial(plots.intervals, losses, label),
-        partial(plots.bands, scores, steps, ("transitions, pac-boy", "score of an episode")),
-    )
-    return [Figure("gm-sarsa", "GM-Sarsa(0)", panels=panels, size=(12, 4))]
+    return [
+        panel("intervals", losses, label),
+        panel("bands", scores, steps, ("transitions, pac-boy", "score of an episode")),
+    ]
 
 
-LITERATURE = Literature(
-    "Sprague and Ballard, IJCAI 2003",
-    "Modules that learn by Sarsa know what they get while others decide: nothing is overestimated, the sum is right.",
-    advisor="one goal each",
-    view="its own part of the state",
-    planning="sarsa",
-    aggregator="sum",
-    guarantee="the composite optimum where every module sees the whole state and exploration fades",
-    choices=(
-        "Whole states are those of random MDPs, another one for each seed, where the optimum is known exactly.",
-        "Parts are those of three-fruits and Pac-Boy, where local Q is known to be greedy; the paper has another grid.",
-        "Exploration is epsilon-greedy; with whole states epsilon and alpha fall as 1/(1 + t).",
-    ),
-)
-STUDY = system("gm-sarsa", "GM-Sarsa(0)", 20, jobs, findings, figures, LITERATURE)
+RUNS = [
+    *(partial(module, planning) for planning in PLANNINGS.values()),
+    *(partial(job, planning, task) for task in SCHEDULES for planning in PLANNINGS.values()),
+]
+STUDY = system("gm-sarsa", "GM-Sarsa(0)", 20, RUNS, findings, panels, (12, 4))

@@ -11,12 +11,12 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.intervals import Estimate, estimate, paired
-from multiadvisor.envs.builtin import make
+from multiadvisor.envs.registry import make
 from multiadvisor.envs.worlds.fruit_goals import ON_BOARD
 from multiadvisor.envs.worlds.maze import maze_of
-from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.runs.jobs import Job, Tell, kind, silent
 from multiadvisor.studies.claims import Finding, above
-from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, system
+from multiadvisor.studies.study import Evidence, Panel, panel, system
 
 EPISODES = sorted({round(1.25**k) for k in range(35)})  # after which the greedy policy is looked at: 1 to about 2,000
 GREEDY = 300  # greedy ones, each time
@@ -44,20 +44,17 @@ def job(learner: str, seed: int) -> Job:
 
 
 @kind("hra", lease=600.0)
-def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+def work(config: dict[str, Any], folder: Path | None = None, tell: Tell = silent) -> dict[str, Any]:
     """The mean steps of greedy episodes, and the share that was finished, after each number of episodes."""
     agent = MultiAdvisor(make("hra-fruits", heads=config["heads"]), **config["settings"])
     steps, finished = [], []
     for k, episodes in enumerate(config["episodes"]):
-        while (
-            missing := episodes - agent.episodes
-        ) > 0:  # a little less than they should take: few calls, hardly beyond
-            agent.learn(max(100, int(0.9 * missing * agent.steps / max(agent.episodes, 1))), progress=False)
+        while (left := episodes - agent.episodes) > 0:  # a little less than they should take: few calls, hardly beyond
+            agent.learn(max(100, int(0.9 * left * agent.steps / max(agent.episodes, 1))), progress=False)
         seen = agent.evaluate(config["greedy"])
         steps.append(seen.length)
         finished.append(seen.terminated)
-        if tell is not None:
-            tell(k / len(config["episodes"]))
+        tell(k / len(config["episodes"]))
     return {"length": steps, "terminated": finished}
 
 
@@ -83,11 +80,6 @@ def optimum() -> float:
 
 
 # ---- what the runs show ----------------------------------------------------------------------------------------------
-def jobs(plan: Plan) -> list[Job]:
-    """All learners."""
-    return [job(learner, seed) for learner in LEARNERS for seed in plan.each]
-
-
 def shares(evidence: Evidence, learner: str) -> np.ndarray:
     """[seeds, looks] the optimal number of steps over that of the greedy policy."""
     return optimum() / evidence.over(partial(job, learner), "length")
@@ -122,37 +114,12 @@ def findings(evidence: Evidence) -> list[Finding]:
     ]  # fmt: skip
 
 
-def figures(evidence: Evidence) -> list[Figure]:
+def panels(evidence: Evidence) -> list[Panel]:
     """Learning curves, and the optimum at 1."""
-    from multiadvisor.viz import plots
-
     curves = {name: shares(evidence, name) for name in LEARNERS}
     words = ("episodes", "optimal number of steps / steps of the greedy policy")
-
-    def panel(axis: Any) -> Any:
-        axis.set_xscale("log")
-        return plots.bands(curves, np.array(EPISODES), words, axis)
-
-    return [Figure("hra", "Hybrid reward architecture", panels=(panel,), size=(7, 4.5))]
+    return [panel("bands", curves, np.array(EPISODES), words, xscale="log")]
 
 
-LITERATURE = Literature(
-    "Van Seijen, Fatemi, Romoff, Laroche, Barnes and Tsang, NeurIPS 2017",
-    "Heads that are general value functions learn in far fewer episodes than plain ones, which beat one head.",
-    advisor="a fruit each; or a place each, towards which a general value function goes",
-    view="the cell",
-    planning="agnostic; egocentric with max",
-    aggregator="sum, over the places that hold fruit; max",
-    guarantee="each head's own values, learned off-policy from all transitions",
-    choices=(
-        "tables instead of networks: what the paper calls HRA is here plain heads on the whole state, HRA+2 plain "
-        "heads on the cell, HRA+3 general value functions",
-        "samples of a random policy, as in the paper; and, added after those had been seen, of the agent itself with "
-        "epsilon 0.1",
-        "the share of the optimum is the best of all looks at a run, of 300 episodes each, and so rather too high",
-        "the learning rate and gamma of the one head are the best of a few that were tried on one seed",
-        "a learner that does not get there in all episodes counts with the last one: such ratios are at least so large",
-        "the one head is linear in the same features, instead of DQN",
-    ),
-)
-STUDY = system("hra", "Hybrid reward architecture", 75, jobs, findings, figures, LITERATURE)
+STUDY = system("hra", "Hybrid reward architecture", 75, [partial(job, learner) for learner in LEARNERS], findings,
+               panels, (7, 4.5))  # fmt: skip

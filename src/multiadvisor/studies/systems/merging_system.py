@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multiadvisor.analysis.theory.merging import MergeResult, merge, random_components, value_iteration
 from multiadvisor.core.intervals import estimate
-from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.runs.jobs import Job, kind
 from multiadvisor.studies.claims import Finding, below, seen
-from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, system
+from multiadvisor.studies.study import Evidence, Panel, panel, system
 
 WHOLE = {"components": 3, "states": 6, "own": 4, "busy": 2}  # 216 states, 37 joint actions
 GAMMA = 0.9
@@ -25,7 +23,7 @@ def job(seed: int) -> Job:
 
 
 @kind("merging")
-def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+def work(config: dict[str, Any]) -> dict[str, Any]:
     """Backups of both, whether they agree, and how many states are decided on the way."""
     gamma = config["gamma"]
     mdp = random_components(**{name: config[name] for name in (*WHOLE, "seed")})
@@ -44,11 +42,6 @@ def along(found: MergeResult, backups: int) -> list[float]:
     return shares
 
 
-def jobs(plan: Plan) -> list[Job]:
-    """One for each seed."""
-    return [job(seed) for seed in plan.each]
-
-
 def findings(evidence: Evidence) -> list[Finding]:
     """The same policy, with fewer backups."""
     merged, plain, components = (evidence.over(job, key) for key in ("merged", "plain", "components"))
@@ -62,28 +55,12 @@ def findings(evidence: Evidence) -> list[Finding]:
     ]  # fmt: skip
 
 
-def figures(evidence: Evidence) -> list[Figure]:
+def panels(evidence: Evidence) -> list[Panel]:
     """How many states are decided on the way."""
-    from multiadvisor.viz import plots
-
     course = evidence.over(job, "decided")  # [seeds, 2, points]
     curves = {"between the components' bounds": course[:, 0], "plain value iteration": course[:, 1]}
     words = ("backups, as a share of those of plain value iteration", "share of states decided")
-    return [Figure("merging", "Merging MDPs", panels=(partial(plots.bands, curves, SHARES, words),), size=(7, 4.5))]
+    return [panel("bands", curves, SHARES, words)]
 
 
-LITERATURE = Literature(
-    "Singh and Cohn, NeurIPS 1998",
-    "Bounds from the components' own optima prune actions: the same policy with fewer backups.",
-    advisor="a component with rewards of at least 0 each",
-    view="its own component",
-    planning="egocentric, solved before",
-    aggregator="none: value iteration on the whole, between max and sum of the components' values",
-    guarantee="the composite optimum",
-    choices=(
-        "random components that run at once, of which at most two may do other than wait: with one action "
-        "that all components share, merging mostly took more backups than it saved, so that these were chosen",
-        "plain value iteration knows a bound on its error, and stops where that decides every state, as merging does",
-    ),
-)
-STUDY = system("merging", "Merging MDPs", 10, jobs, findings, figures, LITERATURE)
+STUDY = system("merging", "Merging MDPs", 10, [job], findings, panels, (7, 4.5))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +12,11 @@ from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.mdp import FiniteMDP
 from multiadvisor.analysis.theory.solver import greedy_policy, solve
 from multiadvisor.core.intervals import Estimate, estimate, paired
-from multiadvisor.envs.builtin import make
+from multiadvisor.envs.registry import make
 from multiadvisor.envs.worlds.fishery import FIRST, LEVELS
-from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.runs.jobs import Job, kind
 from multiadvisor.studies.claims import Finding, above, below, not_below, seen
-from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, evaluated_at, system
+from multiadvisor.studies.study import Evidence, Panel, Run, evaluated_at, panel, system
 
 PLANNINGS = {"local Q": "egocentric", "local Sarsa": "sarsa"}
 SCHEDULES = {
@@ -52,7 +50,7 @@ def fate(mdp: FiniteMDP, policy: np.ndarray, steps: int) -> dict[str, float]:
 
 
 @kind("fishery")
-def fish(config: dict[str, Any], folder: Path | None, tell: Tell) -> dict[str, Any]:
+def fish(config: dict[str, Any]) -> dict[str, Any]:
     """A fleet that learns, or without a seed the exact fixed point of its planning; then a hundred years."""
     whole = make("fishery")
     mdp, gamma = enumerate_task(whole), YEARLY ** (1 / whole.n)  # a year has a step for each boat
@@ -74,32 +72,16 @@ def fleet(name: str, seed: int | None) -> Job:
 
 
 # ---- the system ------------------------------------------------------------------------------------------------------
-def job(planning: str, seed: int, task: str = "dollars-and-euros") -> Job:
+def job(planning: str, task: str, seed: int) -> Job:
     """A run on dollars and euros, or on the racetrack."""
     settings = {"planning": planning, "seed": seed, **SETTINGS[task]}
     return Job("train", {"task": task, "settings": settings, "schedule": SCHEDULES[task]})
-
-
-def jobs(plan: Plan) -> list[Job]:
-    """Both plannings on each task."""
-    runs = [job(planning, seed, task) for task in SCHEDULES for planning in PLANNINGS.values() for seed in plan.each]
-    return [*runs, *(fleet(name, seed) for name in FLEETS for seed in plan.each), *map(exact, PLANNINGS)]
 
 
 def exact(name: str) -> Job:
     """The fixed point of a fleet; that of local Sarsa without exploring is the optimum, as for empathic planning."""
     planning = {"local Sarsa": "empathic", "local Q": "egocentric"}[name]
     return Job("fishery", {"planning": planning, "heard": "fleet", "seed": None, "steps": 0})
-
-
-def scores(evidence: Evidence, planning: str, task: str) -> np.ndarray:
-    """[seeds, evaluations]."""
-    return evidence.curve(lambda seed: job(planning, seed, task))
-
-
-def fished(evidence: Evidence, name: str, measure: str) -> np.ndarray:
-    """[seeds] the catch or the stock of fleets that have learned."""
-    return evidence.over(partial(fleet, name), measure)
 
 
 def findings(evidence: Evidence) -> list[Finding]:
@@ -109,7 +91,7 @@ def findings(evidence: Evidence) -> list[Finding]:
         ("dollars-and-euros", "Dollars and euros: local Sarsa earns more than local Q, which waits for ever."),
         ("racetrack", "Racetrack: local Sarsa scores more than local Q."),
     ):
-        selfish, sarsa = (scores(evidence, planning, task)[:, -1] for planning in PLANNINGS.values())
+        selfish, sarsa = (evidence.curve(partial(job, planning, task))[:, -1] for planning in PLANNINGS.values())
         found.append(above(task, claim, paired(sarsa, selfish)))
     spread = max(float(selfish.std(ddof=1)), 1e-9)
     apart = estimate((sarsa - selfish) / spread)
@@ -121,8 +103,8 @@ def findings(evidence: Evidence) -> list[Finding]:
 def fishery_findings(evidence: Evidence) -> list[Finding]:
     """Who sustains the stock, and who lives on it."""
     selfish, best = evidence.result(exact("local Q")), evidence.result(exact("local Sarsa"))
-    catch, stock = (fished(evidence, "local Sarsa", measure) for measure in ("catch", "stock"))
-    alone, left = fished(evidence, "each boat for itself", "stock"), selfish["stock"] / FIRST
+    catch, stock = (evidence.over(partial(fleet, "local Sarsa"), measure) for measure in ("catch", "stock"))
+    alone, left = evidence.over(partial(fleet, "each boat for itself"), "stock"), selfish["stock"] / FIRST
     return [
         above("fishery-sustains", "Fishery: with local Sarsa half of the first stock or more is left after 100 years.",
               estimate(stock / FIRST), 0.5),
@@ -137,46 +119,23 @@ def fishery_findings(evidence: Evidence) -> list[Finding]:
     ]  # fmt: skip
 
 
-def figures(evidence: Evidence) -> list[Figure]:
+def panels(evidence: Evidence) -> list[Panel]:
     """Learning curves, and what the fleets catch."""
-    from multiadvisor.viz import plots
-
-    panels: list[Callable[[Any], Any]] = []
+    drawn: list[Panel] = []
     for task, schedule in SCHEDULES.items():
-        curves = {name: scores(evidence, planning, task) for name, planning in PLANNINGS.items()}
+        curves = {name: evidence.curve(partial(job, planning, task)) for name, planning in PLANNINGS.items()}
         steps = evaluated_at(schedule)
-        panels.append(partial(plots.bands, curves, steps, (f"transitions, {task}", "score of an episode")))
-    catches = {f"{name}, learned": estimate(fished(evidence, name, "catch")) for name in FLEETS}
+        drawn.append(panel("bands", curves, steps, (f"transitions, {task}", "score of an episode")))
+    catches = {f"{name}, learned": estimate(evidence.over(partial(fleet, name), "catch")) for name in FLEETS}
     for name in PLANNINGS:
         catch = evidence.result(exact(name))["catch"]
         catches[f"{name}, exact"] = Estimate(catch, catch, catch)
     label = "fishery: thousands of fish caught in 100 years"
-    panels.append(partial(plots.intervals, catches, label))
-    return [Figure("q-decomposition", "Q-decomposition", panels=tuple(panels), size=(14, 4))]
+    return [*drawn, panel("intervals", catches, label)]
 
 
-LITERATURE = Literature(
-    "Russell and Zimdars, ICML 2003",
-    "Advisors that learn by Sarsa on the arbitrator's actions add up to the true values; selfish ones overestimate.",
-    advisor="one term of the reward each",
-    view="the whole state",
-    planning="sarsa (against egocentric)",
-    aggregator="sum",
-    guarantee="the composite optimum, with whole states and enough exploration",
-    choices=(
-        "Racetrack: velocities are at most 3 cells a step each way; a lap's shaping adds up to 10; the car starts at "
-        "rest just beyond the line, which cannot be crossed backwards; alpha and epsilon fall as 1/(1 + t) with the "
-        "transitions, to the paper's values after as many episodes as there.",
-        "Fishery: ten efforts at once would be a million actions or more, so that the boats decide one after the "
-        "other, each with one of six efforts, and fish a tenth of what is left; a year's discount of .9 is spread over "
-        "ten steps.",
-        "Fishery: the stock stands on 24 levels, and what falls between two goes to either so that the mean is kept; "
-        "this is more spread than that of the paper's Poisson catch, which it replaces.",
-        "Fishery: episodes for learning start anywhere and last five years; what is learned is judged exactly, over a "
-        "hundred years from the paper's start.",
-        "Fishery: local Q is judged by its exact fixed point, as learning is still on the way there; summed over the "
-        "fleet it does not collapse the stock, it hardly fishes. What collapses it is that each boat decides for "
-        "itself.",
-    ),
-)
-STUDY = system("q-decomposition", "Q-decomposition", 30, jobs, findings, figures, LITERATURE)
+RUNS: list[Run] = [
+    *(partial(job, planning, task) for task in SCHEDULES for planning in PLANNINGS.values()),
+    *(partial(fleet, name) for name in FLEETS), *(lambda seed, name=name: exact(name) for name in PLANNINGS),
+]  # fmt: skip
+STUDY = system("q-decomposition", "Q-decomposition", 30, RUNS, findings, panels, (14, 4))

@@ -10,7 +10,7 @@ from multiadvisor.core.intervals import estimate, paired
 from multiadvisor.envs.worlds.mountain_car import SHAPINGS
 from multiadvisor.runs.jobs import Job
 from multiadvisor.studies.claims import Finding, above, not_below
-from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, evaluated_at, system
+from multiadvisor.studies.study import Evidence, Panel, evaluated_at, panel, system
 
 PLAIN, *SHAPED = SHAPINGS
 VOTES = ("majority", "ranks")
@@ -38,12 +38,6 @@ def ensemble(vote: str, seed: int) -> Job:
     return job(tuple(SHAPED), vote, seed)
 
 
-def jobs(plan: Plan) -> list[Job]:
-    """Everybody alone, and the ensembles."""
-    alone = [member(name, seed) for name in SHAPINGS for seed in plan.each]
-    return [*alone, *(ensemble(vote, seed) for vote in VOTES for seed in plan.each)]
-
-
 def curves(evidence: Evidence) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """[seeds, evaluations] steps of a greedy episode, of members alone and of votes, by name."""
     alone = {name: evidence.curve(partial(member, name), "length") for name in SHAPINGS}
@@ -65,36 +59,18 @@ def findings(evidence: Evidence) -> list[Finding]:
     return [*found, above("members", claim, paired(alone[worst], alone[best]))]
 
 
-def figures(evidence: Evidence) -> list[Figure]:
+def panels(evidence: Evidence) -> list[Panel]:
     """Learning curves, and their means."""
-    from multiadvisor.viz import plots
-
     alone, votes = curves(evidence)
     shown = {f"{name} alone": runs for name, runs in alone.items()}
     shown |= {f"ensemble, {vote}": runs for vote, runs in votes.items()}
     means = {name: estimate(runs.mean(axis=1)) for name, runs in shown.items()}
     across = evaluated_at(SCHEDULE)
-    panels = (
-        partial(plots.bands, shown, across, ("transitions, mountain-car", "steps of an episode")),
-        partial(plots.intervals, means, "steps of an episode, mean over all of learning"),
-    )
-    return [Figure("shaping", "An ensemble of shapings", panels=panels, size=(12, 4))]
+    return [
+        panel("bands", shown, across, ("transitions, mountain-car", "steps of an episode")),
+        panel("intervals", means, "steps of an episode, mean over all of learning"),
+    ]
 
 
-LITERATURE = Literature(
-    "Harutyunyan, Brys, Vrancx and Nowe, 2015",
-    "Several shapings of one reward learn side by side and vote: as good as the best of them, without choosing one.",
-    advisor="the whole reward, shaped by a potential of its own",
-    view="the whole state",
-    planning="egocentric",
-    aggregator="majority or ranks",
-    guarantee="every member learns the same policy, as a potential changes none",
-    choices=(
-        "Tables on 36 x 28 cells of position and speed, not tile coding; Q-learning, not Greedy-GQ.",
-        "The members share what the ensemble does, and explore with it (epsilon .05); the paper explores at random.",
-        "Potentials are functions of the cells, between -50 (a good episode costs 70, discounted) and 0, and 0 at the "
-        "goal, so that with tables they change no policy.",
-        "Episodes are cut off after 1000 steps, not 200.",
-    ),
-)
-STUDY = system("shaping", "An ensemble of shapings", 40, jobs, findings, figures, LITERATURE)
+RUNS = [*(partial(member, name) for name in SHAPINGS), *(partial(ensemble, vote) for vote in VOTES)]
+STUDY = system("shaping", "An ensemble of shapings", 40, RUNS, findings, panels, (12, 4))

@@ -12,12 +12,12 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.analysis.theory import enumerate_task, optimum
 from multiadvisor.core.intervals import estimate, paired
-from multiadvisor.envs.builtin import make
+from multiadvisor.envs.registry import make
 from multiadvisor.envs.worlds import finite
-from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.runs.jobs import Job, Tell, kind, silent
 from multiadvisor.settings import Settings
 from multiadvisor.studies.claims import Finding, above, below
-from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, system
+from multiadvisor.studies.study import Evidence, Panel, Run, panel, system
 from multiadvisor.task import Task
 
 GAMMAS = (0.1, 0.5, 0.8, 0.9, 0.96)
@@ -43,7 +43,7 @@ def channels_job(seed: int) -> Job:
 
 
 @kind("mapped-channels", lease=600.0)
-def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+def work(config: dict[str, Any], folder: Path | None = None, tell: Tell = silent) -> dict[str, Any]:
     """How far the advisors' sum is from the optimum, over its largest value, after each number of transitions."""
     task = channels(config["mappings"], config["seed"])
     settings = Settings("empathic", gamma=0.9, alpha=0.5, alpha_half=2_000, epsilon=1.0, seed=config["seed"])
@@ -53,8 +53,7 @@ def work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None =
         agent.learn(steps - agent.steps, progress=False)
         values = np.sum([agent.values(j) for j in range(task.n)], axis=0)  # [states, A]
         errors.append(float(np.abs(values - best).max() / best.max()))
-        if tell is not None:
-            tell(steps / config["looks"][-1])
+        tell(steps / config["looks"][-1])
     return {"errors": errors}
 
 
@@ -67,12 +66,6 @@ def channels(mappings: list[str | None], instance: int) -> Task:
         replace(f, mapping=mapping, mapped_alpha=0.9) for f, mapping in zip(task.advisors, mappings, strict=True)
     ]
     return replace(task, advisors=tuple(advisors), world=finite.world_of(constants))
-
-
-def jobs(plan: Plan) -> list[Job]:
-    """All scales and gammas, and the channels."""
-    chains = [job(scale, gamma, seed) for scale in SCALES for gamma in GAMMAS for seed in plan.each]
-    return [*chains, *map(channels_job, plan.each)]
 
 
 def finished(evidence: Evidence, scale: str) -> np.ndarray:
@@ -96,34 +89,16 @@ def findings(evidence: Evidence) -> list[Finding]:
     ]  # fmt: skip
 
 
-def figures(evidence: Evidence) -> list[Figure]:
+def panels(evidence: Evidence) -> list[Panel]:
     """Episodes finished against gamma, and the error of the channels."""
-    from multiadvisor.viz import plots
-
     shares = {scale: finished(evidence, scale) for scale in SCALES}
     words = ("gamma", "share of greedy episodes that reach the goal")
     off = {"log, plain, log": evidence.over(channels_job, "errors")}
-    panels = (
-        partial(plots.bands, shares, np.array(GAMMAS), words),
-        partial(plots.bands, off, np.log10(LOOKS), ("transitions, as a power of 10", "error / largest value")),
-    )
-    return [Figure("value-mapping", "Orchestrated value mapping", panels=panels, size=(10, 4))]
+    return [
+        panel("bands", shares, np.array(GAMMAS), words),
+        panel("bands", off, np.log10(LOOKS), ("transitions, as a power of 10", "error / largest value")),
+    ]
 
 
-LITERATURE = Literature(
-    "Fatemi and Tavakoli, ICLR 2022; the logarithm: van Seijen, Fatemi and Tavakoli, NeurIPS 2019",
-    "With a logarithm a small gamma keeps its action gaps and is learned where plain values drown; it converges.",
-    advisor="a channel of the reward each, with a mapping of its own",
-    view="the whole state, or features of it",
-    planning="empathic: the action is common",
-    aggregator="sum of the values, mapped back",
-    guarantee="the optimum, with whole states and decaying learning rates",
-    choices=(
-        "a chain of 50 places seen through two tilings of width 2; samples of a random policy",
-        "width 2 was chosen after a look at others: at 3 the logarithm failed often, at 5 mostly, where plain values "
-        "work from gamma 0.9 on",
-        "gamma^k with k = 100, and with 50 and 20 for the channels",
-        "learning rates: 1 in plain space, as nothing in the chain is random, 0.1 in mapped space; plain values 0.1",
-    ),
-)
-STUDY = system("value-mapping", "Orchestrated value mapping", 100, jobs, findings, figures, LITERATURE)
+RUNS: list[Run] = [*(partial(job, scale, gamma) for scale in SCALES for gamma in GAMMAS), channels_job]
+STUDY = system("value-mapping", "Orchestrated value mapping", 100, RUNS, findings, panels, (10, 4))

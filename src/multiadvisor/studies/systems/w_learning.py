@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,9 @@ from multiadvisor.analysis.theory import enumerate_task, evaluate, solve
 from multiadvisor.core.intervals import estimate, paired
 from multiadvisor.envs.worlds.gadgets import finite_task
 from multiadvisor.errors import Caution
-from multiadvisor.runs.jobs import Job, Tell, kind
+from multiadvisor.runs.jobs import Job, kind
 from multiadvisor.studies.claims import Finding, above, below, not_below, seen
-from multiadvisor.studies.study import Evidence, Figure, Literature, Plan, system
+from multiadvisor.studies.study import Evidence, Panel, panel, system
 from multiadvisor.task import Task
 
 HEARD = {"sum": "the sum", "max": "the strongest wish", "w_learning": "W-learning"}
@@ -45,16 +44,11 @@ def crowd(instance: int, minds: str, constant: float = 0.0) -> Task:
 
 
 @kind("regret")
-def regret_work(config: dict[str, Any], folder: Path | None = None, tell: Tell | None = None) -> dict[str, Any]:
+def regret_work(config: dict[str, Any]) -> dict[str, Any]:
     """Learn in a crowd, then ask exactly what the greedy policy costs each advisor, as if it had been in control."""
     task = crowd(config["seed"], config["minds"], config["constant"])
-    settings: dict[str, Any] = {
-        "planning": "egocentric",
-        "gamma": GAMMA,
-        "epsilon": 0.2,
-        "alpha": 0.2,
-        "alpha_half": 20_000,
-    }
+    settings: dict[str, Any] = {"planning": "egocentric", "gamma": GAMMA, "epsilon": 0.2, "alpha": 0.2,
+                                "alpha_half": 20_000}  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Caution)
         agent = MultiAdvisor(task, aggregation=config["heard"], seed=config["seed"], **settings)
@@ -79,11 +73,6 @@ def cases() -> list[tuple[str, str, float]]:
     ]  # fmt: skip
 
 
-def jobs(plan: Plan) -> list[Job]:
-    """All of them."""
-    return [job(*case, seed) for case in cases() for seed in plan.each]
-
-
 def worst(evidence: Evidence, heard: str, minds: str = "alike", constant: float = 0.0) -> np.ndarray:
     """The regret of who regrets most [seeds]."""
     return np.asarray(evidence.over(partial(job, heard, minds, constant), "regret").max(axis=1))
@@ -106,36 +95,15 @@ def findings(evidence: Evidence) -> list[Finding]:
     ]  # fmt: skip
 
 
-def figures(evidence: Evidence) -> list[Figure]:
+def panels(evidence: Evidence) -> list[Panel]:
     """The worst regrets."""
-    from multiadvisor.viz import plots
-
     found = {
         **{f"{HEARD[heard]}\n{CROWDS[minds]}": estimate(worst(evidence, heard, minds))
            for minds in CROWDS for heard in ("sum", "w_learning")},
         **{f"{HEARD[heard]}\n{CROWDS['alike']}, + {CONSTANT:g}": estimate(worst(evidence, heard, "alike", CONSTANT))
            for heard in HEARD},
     }  # fmt: skip
-    panel = partial(plots.intervals, found, "worst regret (discounted)")
-    return [Figure("w-learning", "W-learning", panels=(panel,), size=(8, 4.5))]
+    return [panel("intervals", found, "worst regret (discounted)")]
 
 
-LITERATURE = Literature(
-    "Humphrys, SAB 1996",
-    "Each advisor learns what it loses when it is not obeyed; the one with most to lose is in control.",
-    advisor="one term of the reward each",
-    view="any; a claim looks where its advisor looks",
-    planning="egocentric",
-    aggregator="w_learning: the largest W decides",
-    guarantee="none; immune to constants added to an advisor's rewards",
-    choices=(
-        f"The task is not Humphrys' house robot: random endless MDPs of {STATES} states, in which regrets are exact. "
-        f"Five advisors share one interest, and the sixth has another and {STAKE:g} times their stake.",
-        "Regret is what an advisor would get alone in control less what it gets, discounted, from the start.",
-        "W and Q are learned at the same time, with one learning rate; W is not learned from a step in which the "
-        "aggregator explored, as nobody was obeyed then.",
-        "Among equal W the first advisor decides.",
-        "The crowd of one mind was chosen after independent interests had shown no gain over the sum; both are kept.",
-    ),
-)
-STUDY = system("w-learning", "W-learning", 80, jobs, findings, figures, LITERATURE)
+STUDY = system("w-learning", "W-learning", 80, [partial(job, *case) for case in cases()], findings, panels, (8, 4.5))

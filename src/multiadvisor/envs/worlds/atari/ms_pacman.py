@@ -8,16 +8,15 @@ The frontier, which is whatever was never tried, is an advisor while a maze is n
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from multiadvisor.envs.adapter import Adapter
-from multiadvisor.envs.registry import DEFAULTS, register_task
+from multiadvisor.envs.registry import Between, register_task
 from multiadvisor.envs.worlds.atari import ram
-from multiadvisor.envs.worlds.atari.atari_picture import mark
 from multiadvisor.envs.worlds.atari.emulator import ACTIONS, LIMIT, STICKY, MsPacman
-from multiadvisor.errors import BadInput, unknown
+from multiadvisor.errors import unknown
 from multiadvisor.learners.gvf.gvf_spec import FRONTIER, REFUGE, Aims, Goals, KnownModel, Threat
 from multiadvisor.task import Advisor, Task
 
@@ -35,11 +34,9 @@ PLACE, HEADING = np.divmod(np.arange(ram.CELLS * ram.DIRECTIONS), ram.DIRECTIONS
 # Cells that a ghost goes while Ms. Pac-Man goes one, hunting and edible; the steps by which it should be late wherever
 # she goes; and the steps in which the timer of edible ghosts goes down by one.
 HUNTS, FLEES, LATER, TICK = 0.86, 0.53, 3.0, 1.0
-AT_ONCE, MOST_DOUBT = 1e-9, 24  # steps of doubt where there are none, and the most
-MOST_EMULATORS = 64
+AT_ONCE = 1e-9  # steps of doubt where there are none
 EXPLORE = 12_000  # steps in a maze in which the frontier of what was never tried is heard
 RESTLESS = 0.03  # the probability of a random action in evaluation as well, while no ghost is near
-NEAR, UNTIMELY = 16, -0.08  # steps within which a ghost is near; the voice of a pill as long as too few are
 
 
 def local_state(seen: np.ndarray) -> int:
@@ -83,39 +80,28 @@ def is_new_life(before: np.ndarray, after: np.ndarray) -> bool:
     return bool(before[ram.LIVES] != after[ram.LIVES] or (after[ram.PELLET] > before[ram.PELLET]).any())
 
 
-def near(seen: np.ndarray, look: KnownModel) -> int:
-    """How many hunting ghosts are near Ms. Pac-Man."""
-    cells = seen[ram.GHOST_CELL][seen[ram.GHOST_STATE] == ram.HUNTING]
-    if not len(cells):
-        return 0
-    ways = look.distances((cells[:, None] * ram.DIRECTIONS + np.arange(ram.DIRECTIONS)).ravel())  # [4 k, cells]
-    away = ways[:, seen[ram.CELL]].reshape(len(cells), ram.DIRECTIONS).min(axis=1)
-    return int((away <= NEAR).sum())
-
-
-def aim(explore: int, spare: bool, lure: int, seen: np.ndarray, look: KnownModel) -> Aims:
-    """Where each advisor looks: -1 where there is nothing of the kind."""
-    place, voice = np.full(N, -1, np.int64), np.ones(N)
+def aim(explore: int, spare: bool, seen: np.ndarray, look: KnownModel, silent: tuple[str, ...] = ()) -> Aims:
+    """Where each advisor looks: -1 where there is nothing of the kind, and for `silent` groups."""
+    place, factor = np.full(N, -1, np.int64), np.ones(N)
     ghosts, state = seen[ram.GHOST_CELL], seen[ram.GHOST_STATE]
     edible = (state == ram.EDIBLE) & (seen[ram.TIMER] > LATE)
     place[AT[PELLETS]] = np.where((seen[ram.PELLET] == 1) & look.met[AT[PELLETS]], ram.PELLET_CELL, -1)
     place[AT[PILLS]] = np.where((seen[ram.PILL] == 1) & ~(spare & edible.any()), ram.PILL_CELL, -1)
-    if lure and near(seen, look) < lure:
-        voice[AT[PILLS]] = UNTIMELY
-    place[AT[FRUIT]], voice[AT[FRUIT]] = seen[ram.FRUIT], seen[ram.FRUIT_POINTS]
+    place[AT[FRUIT]], factor[AT[FRUIT]] = seen[ram.FRUIT], seen[ram.FRUIT_POINTS]
     place[AT[EDIBLE]] = np.where(edible, ghosts, -1)
     place[AT[GHOSTS]] = np.where((state != ram.AWAY) & ~edible, ghosts, -1)
     place[AT[UNSEEN]] = FRONTIER if look.steps < explore else -1
     place[AT[SAFE]] = REFUGE if (state != ram.AWAY).any() else -1
-    return Aims(place, voice)
+    for group in silent:
+        place[AT[group]] = -1
+    return Aims(place, factor)
 
 
-def threat(doubt: float, seen: np.ndarray, look: KnownModel) -> Threat:
+def threat(seen: np.ndarray, look: KnownModel) -> Threat:
     """When the ghosts can be in each cell at the earliest, if they never turn back; pills are havens.
 
     Those that can be eaten go more slowly until their time is over, and may turn back as that begins.
     """
-    early = 0.0 if doubt else LATER
     closed, haven = np.full(ram.CELLS, np.inf), np.zeros(ram.CELLS, bool)
     left = TICK * float(seen[ram.TIMER])
     for cell, heading, state in zip(
@@ -129,9 +115,9 @@ def threat(doubt: float, seen: np.ndarray, look: KnownModel) -> Threat:
             steps = left + np.maximum(away - FLEES * left, 0.0) / HUNTS
         else:
             continue
-        np.minimum(closed, steps - early, out=closed)
+        np.minimum(closed, steps - LATER, out=closed)
     haven[ram.PILL_CELL[seen[ram.PILL] == 1]] = True
-    return Threat(closed, haven, doubt or AT_ONCE)
+    return Threat(closed, haven, AT_ONCE)
 
 
 def paid(before: np.ndarray, after: np.ndarray, reward: float) -> np.ndarray:
@@ -155,35 +141,43 @@ def paid(before: np.ndarray, after: np.ndarray, reward: float) -> np.ndarray:
     return out
 
 
-def earned(before: np.ndarray, after: np.ndarray, reward: float) -> dict[str, float]:
-    """What was eaten in a step, by group: its points; and how many "lives" were lost and "levels" won."""
-    counts, lost = paid(before, after, reward), before[ram.LIVES] > after[ram.LIVES]
-    points = {
-        PELLETS: 10.0 * counts[AT[PELLETS]].sum(), PILLS: 50.0 * counts[AT[PILLS]].sum(),
-        FRUIT: float(before[ram.FRUIT_POINTS]) * counts[AT[FRUIT]].sum(),
-    }  # fmt: skip
-    level = not lost and bool((after[ram.PELLET] > before[ram.PELLET]).any())
-    if level:  # the last pellet, or the last pill: the board is full again, and nothing tells what was eaten
-        points[PELLETS] = float(reward)
-    rest = float(reward) - sum(points.values())
-    return {
-        **points, EDIBLE: max(rest, 0.0), "eaten": counts[AT[EDIBLE]].sum(), "lives": float(lost),
-        "levels": float(level),
-    }  # fmt: skip
+# ---- the picture -----------------------------------------------------------------------------------------------------
+LEFT, DOWN = -9, 5  # from a position in the memory to the screen
+WISH, FEAR = (80, 255, 80), (255, 40, 40)
+_HALF = 5  # points
+
+
+def mark(picture: np.ndarray, cell: int, strength: float) -> None:
+    """Draw a frame around a cell into a picture [210, 160, 3]: green for a wish, red for a fear, from faint to bright.
+
+    >>> picture = np.zeros((210, 160, 3), np.uint8)
+    >>> mark(picture, 16 * ram.COLUMNS + 18, 0.5)
+    >>> picture[98 + DOWN - 5, 88 + LEFT].tolist()
+    [40, 127, 40]
+    """
+    x, y = ram.middle_of(cell)
+    x, y = x + LEFT, y + DOWN
+    top, bottom = max(y - _HALF, 0), min(y + _HALF, picture.shape[0] - 1)
+    left, right = max(x - _HALF, 0), min(x + _HALF, picture.shape[1] - 1)
+    colour = np.array(WISH if strength > 0 else FEAR, float)
+    share = min(abs(strength), 1.0)
+    for part in (
+        (top, slice(left, right + 1)), (bottom, slice(left, right + 1)),
+        (slice(top, bottom + 1), left), (slice(top, bottom + 1), right),
+    ):  # fmt: skip
+        picture[part] = (share * colour + (1 - share) * picture[part]).astype(np.uint8)
 
 
 # ---- the task --------------------------------------------------------------------------------------------------------
 @register_task("ms-pacman")
 def ms_pacman(
-    without: str = "", spare: bool = True, lure: int = 0, doubt: float = 0.0, sweeps: int = 10,
-    sticky: float = STICKY, limit: int = LIMIT, emulators: int = 1,
+    without: str = "", spare: bool = True, sweeps: Annotated[int, Between(0)] = 10,
+    sticky: float = STICKY, limit: int = LIMIT, emulators: Annotated[int, Between(1, 64)] = 1,
 ) -> Task:  # fmt: skip
     """Atari's Ms. Pac-Man in an emulator, seen through its memory: pellets, pills, fruit and ghosts are advisors.
 
     without: a group that is left out, or several with commas between them.
     spare: leave power pills where they are while there are ghosts to be eaten.
-    lure: hunting ghosts that have to be near before a power pill is worth going for.
-    doubt: steps before a ghost can be in a cell for which it is ever less safe; 0: it is lost 3 steps before.
     sweeps: how often all that was observed is replayed after each episode.
     sticky: the probability that the machine repeats the last action.
     limit: episodes are cut off after this many steps of four frames.
@@ -193,33 +187,15 @@ def ms_pacman(
     for name in silent:
         if name not in GROUPS:
             raise unknown("group", name, GROUPS)
-    if not 0 <= lure <= ram.GHOSTS:
-        raise BadInput(f"lure is {lure}: there are {ram.GHOSTS} ghosts, choose a number from 0 to that")
-    if not 1 <= emulators <= MOST_EMULATORS:
-        raise BadInput(f"emulators is {emulators}: give a number from 1 to {MOST_EMULATORS}")
-    if not 0 <= doubt <= MOST_DOUBT:
-        raise BadInput(f"doubt is {doubt:g}: give a number of steps from 0 to {MOST_DOUBT}")
-    if sweeps < 0:
-        raise BadInput(f"sweeps is {sweeps}: give a number of at least 0")
     advisors = make_advisors()
-    looks = partial(aim, EXPLORE, spare, lure)
     goals = Goals(
         states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
-        aim=partial(_without, silent, looks) if silent else looks, paid=paid, cut=is_new_life,
+        aim=partial(aim, EXPLORE, spare, silent=silent), paid=paid, cut=is_new_life,
         sweeps=sweeps, wary=0.05, restless=RESTLESS, mark=mark, label=label, heading=HEADING,
-        threat=partial(threat, doubt), emulators=emulators,
+        threat=threat, emulators=emulators,
     )  # fmt: skip
     env = MsPacman(sticky, limit)
     return Task(
         "ms-pacman", ACTIONS, advisors, adapter=Adapter(env, advisors, None, table=False), goals=goals,
-        defaults=DEFAULTS["ms-pacman"],
         note="positions come from the machine's memory, and the weights are set by hand",
     )  # fmt: skip
-
-
-def _without(silent: tuple[str, ...], plain: partial[Aims], seen: np.ndarray, look: KnownModel) -> Aims:
-    """The same with some groups silent."""
-    aims = plain(seen, look)
-    for group in silent:
-        aims.place[AT[group]] = -1
-    return aims

@@ -13,7 +13,7 @@ import numpy as np
 
 from multiadvisor.core.aggregations import CORRECTION
 from multiadvisor.core.compiling import inside
-from multiadvisor.errors import BadInput
+from multiadvisor.learners.protocol import refuse_changing_sum
 from multiadvisor.learners.tabular.kernel import largest
 from multiadvisor.learners.tabular.state_index import extend_task
 from multiadvisor.task import Advisor, Task, nothing
@@ -40,14 +40,7 @@ def correct(work, slots, m, arrivals, step, taken):
 
 def with_correction(task: Task) -> Task:
     """The task as its aggregator sees it: with the correction as the last advisor."""
-    world = task.world
-    if any(advisor.advises is not None for advisor in task.advisors) or (
-        world is not None and (world.advises or world.joins)
-    ):
-        raise BadInput(
-            f"some advisors of task {task.name!r} fall silent or join, and the correction is of a sum of the same "
-            "advisors throughout: let everybody advise, or choose another aggregation"
-        )
+    refuse_changing_sum(task)
     given = task.correction or Advisor(CORRECTION)
     advisor = Advisor(
         CORRECTION, reward=nothing, weight=-1.0, alpha=given.alpha, planning="egocentric", group=CORRECTION

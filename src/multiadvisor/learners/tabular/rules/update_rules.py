@@ -9,20 +9,47 @@ import numpy as np
 
 from multiadvisor.core.aggregations import ARBI_Q, CORRECTION, GPI, SELECTIONS
 from multiadvisor.core.aggregator import Aggregator, learned_beside
+from multiadvisor.core.compiling import inside
 from multiadvisor.envs.adapter import Adapter
 from multiadvisor.errors import BadInput
-from multiadvisor.learners.tabular.kernel import aggregate
+from multiadvisor.learners.tabular.kernel import aggregate, td_update
 from multiadvisor.learners.tabular.records import Rule
-from multiadvisor.learners.tabular.rules import arbitration, correction, gpi, linear, mapped, tables
+from multiadvisor.learners.tabular.rules import arbitration, correction, gpi, linear, mapped
 from multiadvisor.settings import Settings
 from multiadvisor.task import Task
 
 
+# ---- the rule of the paper's advisors: a table for each, and everybody bootstraps by its own planning ----------------
+@inside
+def everybody(m):
+    """All bootstrap."""
+    return m
+
+
+@inside
+def move(work, row, action, alpha, target, advisor):
+    """In the one table."""
+    td_update(work.values.table, row, action, alpha, target)
+
+
+@inside
+def nothing_before_end(work, slots, m, step):
+    """An end is learned as any reward."""
+
+
+@inside
+def plain_target(work, slots, m, arrivals, step, taken):
+    """Reward plus gamma times what the planning expects, for everybody."""
+    return False
+
+
+PLAIN = (aggregate, everybody, move, nothing_before_end, plain_target)
+
+
+# ---- all rules -------------------------------------------------------------------------------------------------------
 def rule_of(task: Task, settings: Settings, aggregator: Aggregator, combine: Any, expect: Any) -> Rule:
     """The rule of a learner: that of tables, with what is different about it."""
-    rule = Rule(
-        combine, expect, aggregate, tables.everybody, tables.move, tables.nothing_before_end, tables.plain_target
-    )
+    rule = Rule(combine, expect, *PLAIN)
     if settings.learner_settings.name == "linear":
         target = linear.learn_mapped_features if mapped.is_mapped(task) else linear.learn_features
         return rule._replace(

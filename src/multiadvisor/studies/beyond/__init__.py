@@ -1,1 +1,0 @@
-"""Beyond the paper: other aggregations and plannings, beside the paper's own settings."""
