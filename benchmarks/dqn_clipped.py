@@ -2,9 +2,10 @@
 
     python benchmarks/dqn_clipped.py --seeds 16 --epochs 50 --out dqn-clipped.jsonl
 
-Writes the file that `reproduce` judges by: how it was made, then a line for each seed. What is done so far is there
-after every epoch, and at the end how far the scores are from the shipped ones. Products are rounded to 32 bits on a GPU
-too, so that other machines come close.
+Writes the file that `reproduce` judges by: how it was made, then a line for each seed; and says at the end how far the
+scores are from the shipped ones. Seeds in one program are rounded together, so that `--together` is part of how a run was
+made; whole programs that the file already has are kept. Products are rounded to 32 bits on a GPU too, so that other
+machines come close.
 """
 
 from __future__ import annotations
@@ -63,6 +64,18 @@ def train(seeds: Sequence[int], schedule: Schedule, settings: Settings = SETTING
         yield found
 
 
+def kept(path: Path | None, about: dict[str, Any], together: int) -> tuple[list[dict[str, list[float]]], dict[str, Any]]:
+    """The seeds of whole programs that a file has, where it was made in the same way, and what it says of them."""
+    if path is None or not path.exists():
+        return [], {}
+    first, *lines = map(json.loads, path.read_text("utf-8").splitlines())
+    same = ("device", "machine", "jax", "settings", "together", "epochs")
+    if any(json.loads(json.dumps(about[name])) != first.get(name) for name in same):
+        return [], {}
+    curves = [{name: line[name] for name in MEASURES} for line in lines if "seed" in line]
+    return curves[: len(curves) // together * together], first | {"episode": lines[-1].get("episode")}
+
+
 def from_shipped(curves: Sequence[dict[str, list[float]]], path: Path = SHIPPED) -> float:
     """The largest difference from the shipped scores, over the seeds and epochs that both have."""
     pairs = zip(curves, (curve_of(run, "score") for run in shipped(path).runs), strict=False)
@@ -92,28 +105,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--together", type=int, default=8, help="so many seeds share a program")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     jax.config.update("jax_default_matmul_precision", "highest")
     start = time.perf_counter()
     about: dict[str, Any] = {
         "command": f"python benchmarks/dqn_clipped.py --seeds {given.seeds} --epochs {given.epochs}",
-        "device": jax.devices()[0].device_kind, "machine": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(), "jax": jax.__version__, "date": f"{datetime.date.today()}",
-        "settings": dataclasses.asdict(SETTINGS), "early_steps": EARLY,
+        "together": given.together, "device": jax.devices()[0].device_kind,
+        "machine": f"{platform.system()} {platform.machine()}", "python": platform.python_version(),
+        "jax": jax.__version__, "date": f"{datetime.date.today()}", "settings": dataclasses.asdict(SETTINGS),
+        "early_steps": EARLY, "epochs": given.epochs,
     }  # fmt: skip
-    for found in train(range(given.seeds), Schedule(steps=given.epochs * 20_000)):
-        scores = [curve["score"] for curve in found.curves]
-        epoch = len(scores[0])
-        about |= {"epochs": epoch, "seconds": round(time.perf_counter() - start, 1), "early_losses": found.losses}
-        print(f"epoch {epoch}: mean score {sum(one[-1] for one in scores) / len(scores):.2f} after "
-              f"{about['seconds']:.0f} s", file=sys.stderr, flush=True)  # fmt: skip
+    done, before = kept(given.out, about, given.together)
+    about |= {name: before[name] for name in ("early_losses", "seconds") if name in before}
+    episode, spent = before.get("episode"), before.get("seconds", 0.0)
+    for begin in range(len(done), given.seeds, given.together):
+        for found in train(range(begin, min(begin + given.together, given.seeds)), Schedule(given.epochs * 20_000)):
+            epoch = len(found.curves[0]["score"])
+            about["seconds"] = round(spent + time.perf_counter() - start, 1)
+            print(f"seeds from {begin}, epoch {epoch}: mean score "
+                  f"{sum(one['score'][-1] for one in found.curves) / len(found.curves):.2f} after "
+                  f"{about['seconds']:.0f} s", file=sys.stderr, flush=True)  # fmt: skip
+        done = done + found.curves
+        if begin == 0:
+            about["early_losses"], episode = found.losses, first_episode(found, given.epochs)
         if given.out is not None:
-            write(given.out, about, found)
-    if given.out is not None:
-        write(given.out, about, found, first_episode(found, given.epochs))
+            write(given.out, about, found._replace(curves=done), episode)
     told = {key: value for key, value in about.items() if key != "settings"}
-    print(json.dumps({**told, "from_shipped": from_shipped(found.curves)}))
+    print(json.dumps({**told, "from_shipped": from_shipped(done)}))
 
 
 if __name__ == "__main__":
