@@ -3,9 +3,9 @@
     python benchmarks/dqn_clipped.py --seeds 16 --epochs 50 --out dqn-clipped.jsonl
 
 Writes the file that `reproduce` judges by: how it was made, then a line for each seed; and says at the end how far the
-scores are from the shipped ones. Seeds in one program are rounded together, so that `--together` is part of how a run was
-made; whole programs that the file already has are kept. Products are rounded to 32 bits on a GPU too, so that other
-machines come close.
+scores are from the shipped ones. How many seeds share a program (`--together`) changes how they are rounded, so it is
+recorded; seeds that the file already has are not trained again. Products are rounded to 32 bits on a GPU too, so that
+other machines come close.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ from multiadvisor.studies.paper.episode_study import recorded
 from multiadvisor.studies.study import curve_of
 
 EARLY = tuple(range(1_280, 5_121, 256))  # steps after which the loss is noted
+Curves = list[dict[str, list[float]]]
 
 
 class Trained(NamedTuple):
     """What all seeds in one program gave so far."""
 
-    curves: list[dict[str, list[float]]]
+    curves: Curves
     """For each seed, each of `MEASURES` after every epoch."""
     losses: list[float]
     """Of the last updates of the first seed, after each of the steps in `EARLY`: they tell equal runs from others."""
@@ -64,8 +65,8 @@ def train(seeds: Sequence[int], schedule: Schedule, settings: Settings = SETTING
         yield found
 
 
-def kept(path: Path | None, about: dict[str, Any], together: int) -> tuple[list[dict[str, list[float]]], dict[str, Any]]:
-    """The seeds of whole programs that a file has, where it was made in the same way, and what it says of them."""
+def kept(path: Path | None, about: dict[str, Any], together: int) -> tuple[Curves, dict[str, Any]]:
+    """The curves that a file already has, in whole programs, and its first line: nothing if it was made otherwise."""
     if path is None or not path.exists():
         return [], {}
     first, *lines = map(json.loads, path.read_text("utf-8").splitlines())
@@ -76,7 +77,7 @@ def kept(path: Path | None, about: dict[str, Any], together: int) -> tuple[list[
     return curves[: len(curves) // together * together], first | {"episode": lines[-1].get("episode")}
 
 
-def from_shipped(curves: Sequence[dict[str, list[float]]], path: Path = SHIPPED) -> float:
+def from_shipped(curves: Curves, path: Path = SHIPPED) -> float:
     """The largest difference from the shipped scores, over the seeds and epochs that both have."""
     pairs = zip(curves, (curve_of(run, "score") for run in shipped(path).runs), strict=False)
     return max(abs(one - other) for curve, kept in pairs for one, other in zip(curve["score"], kept, strict=False))

@@ -91,6 +91,19 @@ def test_what_the_benchmark_writes_is_read(tmp_path):
     assert "episode" not in second
 
 
+def test_whole_programs_of_a_file_are_kept_where_it_was_made_in_the_same_way(tmp_path):
+    made = {"device": "cpu", "machine": "Linux", "jax": "0", "settings": {"hidden": (8,)}, "together": 1, "epochs": 2}
+    curves = [{name: [seed, seed] for name in MEASURES} for seed in (10.0, 20.0, 30.0)]
+    path = tmp_path / "dqn-clipped.jsonl"
+    script().write(path, made, script().Trained(curves, [0.1], None), {"actions": [1]})
+    found, about = script().kept(path, made, 2)
+    assert found == curves[:2]  # the third seed is half a program
+    assert about["episode"] == {"actions": [1]}
+    for name in made:
+        assert script().kept(path, made | {name: "another"}, 2) == ([], {})
+    assert script().kept(tmp_path / "none", made, 2) == ([], {})
+
+
 @pytest.mark.parametrize("damage", [
     lambda text: "", lambda text: "{}", lambda text: "[]\n", lambda text: text.replace("20.5", "21.5"),
     lambda text: text[:-1], lambda text: text.partition("\n")[2], lambda text: text.replace("sha256", "sha"),
