@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 
 import multiadvisor as mad
 from multiadvisor.envs.registry import ENVIRONMENTS, TASKS, environment_name
-from multiadvisor.envs.world_envs import MOWorldEnv, WorldEnv, WorldVectorEnv
+from multiadvisor.envs.world_envs import WorldEnv, WorldVectorEnv
 from refusal import refused
 
 NAMES = [environment_name(task) for task in TASKS if task not in ENVIRONMENTS]
@@ -248,7 +248,7 @@ def test_the_twins_components_add_up_to_the_scalar(name, rewards):
 
 def test_groups_are_weighted_and_advisors_are_not():
     task = mad.make("pac-boy").with_weights(ghosts=0.5, fruits=-2.0)
-    groups, advisors = MOWorldEnv(task, rewards="groups"), MOWorldEnv(task)
+    groups, advisors = WorldEnv(task, rewards="groups"), WorldEnv(task, rewards="advisors")
     assert groups.reward_names == ("ghosts", "fruits")
     assert advisors.reward_names == task.names
     assert (groups.reward_space.low.tolist(), groups.reward_space.high.tolist()) == ([-10.0, -150.0], [0.0, 0.0])
@@ -260,12 +260,12 @@ def test_groups_are_weighted_and_advisors_are_not():
         parts += advisors.step(action)[1]
     assert parts[:2].sum() < 0 < parts[2:].sum()
     assert total.tolist() == [0.5 * parts[:2].sum(), -2.0 * parts[2:].sum()]
-    assert MOWorldEnv("two-goal", rewards="groups").reward_names == ("goal 1", "goal 2")
+    assert WorldEnv("two-goal", rewards="groups").reward_names == ("goal 1", "goal 2")
 
 
 def test_many_episodes_with_a_vector_reward():
     envs = gymnasium.make_vec("multiadvisor/mo-PacBoy-v0", num_envs=3, rewards="groups")
-    env = MOWorldEnv("pac-boy", rewards="groups")
+    env = WorldEnv("pac-boy", rewards="groups")
     envs.reset(seed=4)
     env.reset(seed=5)
     for action in np.random.default_rng(0).integers(4, size=50):
@@ -330,7 +330,7 @@ def test_options_that_are_refused(make, options, sentence):
 def test_further_options_that_are_refused():
     refused("unknown render mode 'tv'", WorldEnv, "pac-boy", render_mode="tv")
     refused("task 'random-mdp' has no board to make an image of", WorldEnv, "random-mdp", observation="image")
-    refused("unknown rewards 'all'", MOWorldEnv, "pac-boy", rewards="all")
+    refused("unknown rewards 'all'", WorldEnv, "pac-boy", rewards="all")
     refused("unknown task 'pacboy': did you mean 'pac-boy'", WorldEnv, "pacboy")
     refused("no 'rules'", WorldEnv, mad.make("pac-boy"), rules="hra")
     refused("'FrozenLake-v1' has no compiled world", WorldEnv, "FrozenLake-v1")

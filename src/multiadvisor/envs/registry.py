@@ -300,7 +300,7 @@ OPTIONS = [each.name for each in inspect.signature(make).parameters.values() if 
 """What is the task's own; all else that `make` is given goes to the environment."""
 
 
-def task_and_own(task: Any, advisors: Any, given: dict[str, Any]) -> tuple[Task, dict[str, Any]]:
+def task_and_own(task: Any, advisors: Any, given: Mapping[str, Any]) -> tuple[Task, dict[str, Any]]:
     """The task that is meant, with what `make` takes for it; and settings of the learner that were given beside.
 
     >>> task, own = task_and_own("FrozenLake-v1", None, {"hidden": (8,), "max_episode_steps": 9})
@@ -407,11 +407,11 @@ def _register_environment(task: str) -> None:
     home, name = "multiadvisor.envs.world_envs", f"{environment_name(task)}-v0"
     entries: dict[str, dict[str, Any]] = {
         f"multiadvisor/{prefix}{name}": {
-            "entry_point": f"{home}:{kind}WorldEnv", "vector_entry_point": f"{home}:{kind}WorldVectorEnv",
-            "disable_env_checker": kind == "MO",  # the checker takes every reward for a number
-            "kwargs": {"task": task},
+            "entry_point": f"{home}:WorldEnv", "vector_entry_point": f"{home}:WorldVectorEnv",
+            "disable_env_checker": bool(rewards),  # the checker takes every reward for a number
+            "kwargs": {"task": task, **rewards},
         }
-        for prefix, kind in (("", ""), ("mo-", "MO"))
+        for prefix, rewards in (("", {}), ("mo-", {"rewards": "advisors"}))
     }  # fmt: skip
     if task in ENVIRONMENTS:
         entries = {f"multiadvisor/{name}": {"entry_point": ENVIRONMENTS[task]}}

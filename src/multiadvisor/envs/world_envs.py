@@ -4,13 +4,16 @@
     gymnasium.make("multiadvisor/mo-PacBoy-v0", rewards="groups")
     gymnasium.make_vec("multiadvisor/PacBoy-v0", num_envs=64)
 
-What is not an option of the environment (`observation`, `render_mode`, `rewards`) is one of the task.
+`rewards` is "sum", the weighted sum of the advisors' rewards, or by MO-Gymnasium's convention (`reward_space`,
+`reward_dim`, `reward_names`) a vector: "advisors", each one's own; or "groups", the weighted sum of each group, which
+add up to the scalar. What is not an option of the environment is one of the task.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -24,54 +27,21 @@ from multiadvisor.envs.compiled_env import CompiledEnv
 from multiadvisor.envs.registry import TASKS, make, options_of
 from multiadvisor.envs.worlds.board import DIRECTIONS
 from multiadvisor.errors import BadInput, short, unknown
-from multiadvisor.task import Task, World
+from multiadvisor.task import Task
 
 OBSERVATIONS = ("compact", "image")
-REWARDS = ("advisors", "groups")
+REWARDS = ("sum", "advisors", "groups")
 RENDER_MODES = ["ansi", "rgb_array"]
 RENDER_FPS = 8
 
 
-class _Payment(NamedTuple):
-    """How the advisors' rewards become the environment's: advisor j pays scale[j] times its reward into column[j]."""
-
-    names: tuple[str, ...]  # [d]
-    column: np.ndarray  # [n]
-    scale: np.ndarray  # [n]
-    scalar: bool = False  # all into one number
-
-    def __call__(self, episode: np.ndarray, advisor: np.ndarray, reward: np.ndarray, batch: int) -> np.ndarray:
-        """The rewards [B, d], or [B] where they are numbers, from those that are not zero [k], which are few; summed
-        in the advisors' order, whatever the batch."""
-        total = np.zeros((batch, len(self.names)))
-        np.add.at(total, (episode, self.column[advisor]), self.scale[advisor] * reward)
-        return total[:, 0] if self.scalar else total
-
-    def space(self, task: Task) -> spaces.Box:
-        """The rewards that can be paid."""
-        known = np.tile([-np.inf, np.inf], (task.n, 1)) if task.reward_bounds is None else task.reward_bounds
-        bounds = self.scale[:, None] * np.where(self.scale[:, None] == 0.0, 0.0, known)  # [n, 2]
-        low, high = np.minimum(bounds.min(axis=1), 0.0), np.maximum(bounds.max(axis=1), 0.0)  # not paying counts
-        low, high = np.bincount(self.column, low), np.bincount(self.column, high)
-        return spaces.Box(low, high, dtype=np.float64)
-
-
-def _payment(task: Task, rewards: str) -> _Payment:
-    """Of each advisor; or weighted, so that the components sum to the scalar reward, of each group, where an advisor
-    without one stands for itself."""
-    if rewards == "advisors":
-        return _Payment(task.names, np.arange(task.n), np.ones(task.n))
-    groups = [advisor.group or advisor.name for advisor in task.advisors]
-    names = tuple(dict.fromkeys(groups))
-    return _Payment(names, np.array([names.index(group) for group in groups]), task.weights)
-
-
-def _task(task: str | Task, options: dict[str, Any], own: Sequence[str]) -> Task:
-    """The task with its options; `own` are the environment's, for the hint."""
+def _task(kind: type, task: str | Task, options: dict[str, Any]) -> Task:
+    """The task with its options; the environment's own, those of its `kind`, are known beside them."""
     if isinstance(task, Task):
         if options:
             raise BadInput(f"a task that is given whole takes no option, and so no {short(next(iter(options)))!r}")
     else:
+        own = [each.name for each in inspect.signature(kind).parameters.values() if each.kind is each.KEYWORD_ONLY]
         known = options_of(TASKS[task]) if task in TASKS else options
         for option in options:
             if option not in known:
@@ -82,172 +52,33 @@ def _task(task: str | Task, options: dict[str, Any], own: Sequence[str]) -> Task
     return task
 
 
-class _Play:
-    """What the environments share: a batch of episodes with their spaces, seeds, observations and rewards."""
-
-    def __init__(self, task: Task, batch: int, observation: str, render_mode: str | None) -> None:
-        if observation not in OBSERVATIONS:
-            raise unknown("observation", observation, OBSERVATIONS)
-        if render_mode is not None and render_mode not in RENDER_MODES:
-            raise unknown("render mode", render_mode, RENDER_MODES)
-        self.task, self.image, self.render_mode = task, observation == "image", render_mode
-        self.advisors = _payment(task, "advisors")
-        self.payment = _Payment(("reward",), np.zeros(task.n, np.int64), task.weights, scalar=True)
-        self.actions = spaces.Discrete(len(task.actions))
-        self.env = CompiledEnv(task, np.zeros(batch, np.uint64))
-        self.observations = self._observations(self.env.world)
-        self.over = np.ones(batch, bool)
-        self.seeded = False
-        self._last = np.full(batch, -1)  # the last actions, for which way Pac-Boy faces
-
-    def _observations(self, world: World) -> spaces.Space[Any]:
-        if self.image:
-            if self.task.board is None:
-                raise BadInput(f"task {self.task.name!r} has no board to make an image of: use observation='compact'")
-            return spaces.Box(0, 1, (4, *self.task.grid.shape), np.uint8)
-        if world.sizes is None:
-            raise BadInput(f"the world of task {self.task.name!r} gives no `sizes` of its states: no space fits")
-        return spaces.Discrete(world.sizes[0]) if world.size == 1 else spaces.MultiDiscrete(list(world.sizes))
-
-    def observe(self) -> np.ndarray:
-        """The observations [B, ...], a fresh array."""
-        x = self.env.x
-        if self.image:
-            return self.task.grid.planes(x)
-        return x[:, 0].copy() if isinstance(self.observations, spaces.Discrete) else x.copy()
-
-    def reset(self, seeds: Sequence[int] | None, random: np.random.Generator) -> np.ndarray:
-        """Begin every episode: episode b is determined by seeds[b] and the actions; None: the next ones of the same
-        streams."""
-        env = self.env
-        if seeds is None and not self.seeded:
-            first = int(random.integers(2**62))
-            seeds = [first + b for b in range(len(self.over))]
-        if seeds is None:
-            # an episode is known by the steps before it: one that was not played still has to count
-            env.elapsed[:, 0] += env.elapsed[:, 1] == 0
-        else:
-            env.keys[:] = [stream_key(seed, ENVIRONMENT) for seed in seeds]
-            env.elapsed[:], self.seeded = 0, True
-        env.reset()
-        self.over, self._last[:] = env.over.copy(), -1
-        return self.observe()
-
-    def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray]:
-        """One step of every episode, in which those that were over begin again: the environment's rewards [B] or
-        [B, d], and the advisors' own [B, n]."""
-        actions, env = self._checked(actions), self.env
-        env.fresh[:] = self.over
-        self._last = np.where(self.over, -1, actions)
-        env.advance(actions)
-        self.over = env.over.copy()
-        flat = np.flatnonzero(env.reward != 0.0)  # far faster on booleans than on floats
-        paid = flat // env.reward.shape[1], env.slots.ravel()[flat], env.reward.ravel()[flat], len(self.over)
-        return self.payment(*paid), self.advisors(*paid)
-
-    def _checked(self, actions: Any) -> np.ndarray:
-        """The compiled loop looks actions up unchecked, so nothing else may get there."""
-        given, count = np.asarray(actions), int(self.actions.n)
-        if given.shape != self.over.shape:
-            raise BadInput(f"{len(self.over)} episodes were given actions of shape {given.shape}: give one for each")
-        if given.dtype.kind not in "iu":
-            raise BadInput(f"action {given[0]} is not an integer: choose one from 0 to {count - 1}")
-        wrong = (given < 0) | (given >= count)
-        if wrong.any():
-            raise BadInput(f"action {given[wrong][0]} does not exist: choose one from 0 to {count - 1}")
-        return given.astype(np.int64)
-
-    def render(self, b: int) -> Any:
-        """Episode b as the render mode wants it."""
-        x = self.env.x[b]
-        if self.render_mode == "ansi":
-            return render.text(self.task, x)
-        if self.render_mode == "rgb_array":
-            action = self.task.actions[self._last[b]]
-            facing = action if self._last[b] >= 0 and action in DIRECTIONS else "E"
-            return render.picture(self.task, x, facing=facing)
-        return None
+def _observations(task: Task, image: bool) -> spaces.Space[Any]:
+    assert task.world is not None
+    if image:
+        if task.board is None:
+            raise BadInput(f"task {task.name!r} has no board to make an image of: use observation='compact'")
+        return spaces.Box(0, 1, (4, *task.grid.shape), np.uint8)
+    sizes = task.world.sizes
+    if sizes is None:
+        raise BadInput(f"the world of task {task.name!r} gives no `sizes` of its states: no space fits")
+    return spaces.Discrete(sizes[0]) if len(sizes) == 1 else spaces.MultiDiscrete(list(sizes))
 
 
-def _refuse_options(options: dict[str, Any] | None) -> None:
-    if options:
-        raise BadInput(f"reset takes no options, and so no {next(iter(options))!r}: leave it out")
+def _components(task: Task, rewards: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """The names [d] of the reward's components: advisor j pays scale[j] times its reward into that of column[j]."""
+    if rewards == "advisors":
+        return task.names, np.arange(task.n), np.ones(task.n)
+    groups = [(advisor.group or advisor.name) if rewards == "groups" else "reward" for advisor in task.advisors]
+    names = tuple(dict.fromkeys(groups))
+    return names, np.array([names.index(group) for group in groups]), task.weights
 
 
-class WorldEnv(gymnasium.Env[Any, Any]):
-    """One episode of a compiled world; the reward is the weighted sum of the advisors' rewards.
-
-    `info["rewards"]` has every advisor's own reward by name, unweighted, 0 for one that is not active.
-
-    >>> env = WorldEnv("three-fruits", render_mode="ansi")
-    >>> env.reset(seed=0)
-    (array([12,  1,  1,  1]), {})
-    >>> env.step(1)[1:4]
-    (0.0, False, False)
-    """
-
-    metadata = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012
-    _own: tuple[str, ...] = ("observation", "render_mode")
-
-    def __init__(
-        self, task: str | Task, *, observation: str = "compact", render_mode: str | None = None, **options: Any
-    ) -> None:
-        self.task = _task(task, options, self._own)
-        self._play = _Play(self.task, 1, observation, render_mode)
-        self.render_mode = render_mode
-        self.observation_space, self.action_space = self._play.observations, self._play.actions
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start an episode: the first one of the seed's stream, or without a seed the next one of the same stream."""
-        _refuse_options(options)
-        super().reset(seed=seed)
-        return self._single(self._play.reset(None if seed is None else [seed], self.np_random)), {}
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Play one step."""
-        play = self._play
-        if play.over[0]:
-            raise BadInput("no episode is on: call reset() first")
-        (reward,), (own,) = play.step([action])
-        terminated, over = bool(play.env.terminated[0]), bool(play.over[0])
-        info = {"rewards": dict(zip(self.task.names, own.tolist(), strict=True))}
-        reward = reward if reward.shape else float(reward)
-        return self._single(play.observe()), reward, terminated, over and not terminated, info
-
-    def _single(self, observations: np.ndarray) -> Any:
-        return int(observations[0]) if observations.ndim == 1 else observations[0]
-
-    def render(self) -> Any:
-        """The state as text or as a picture [height, width, 3], by the render mode; None without one."""
-        return self._play.render(0)
-
-
-class _VectorReward:
-    """Mixed in before an environment, it makes the reward a vector."""
-
-    task: Task
-    _play: _Play
-
-    def __init__(self, task: str | Task, *, rewards: str = "advisors", **options: Any) -> None:
-        super().__init__(task, **options)  # type: ignore[call-arg]
-        if rewards not in REWARDS:
-            raise unknown("rewards", rewards, REWARDS)
-        self._play.payment = payment = _payment(self.task, rewards)
-        self.reward_space, self.reward_names = payment.space(self.task), payment.names
-        self.reward_dim = len(payment.names)
-
-
-class MOWorldEnv(_VectorReward, WorldEnv):
-    """One episode with a vector reward [d], by MO-Gymnasium's convention: `reward_space`, `reward_dim`, `reward_names`.
-
-    rewards: "advisors", each one's own reward; or "groups", the weighted sum of each group: they add up to the scalar.
-
-    >>> env = MOWorldEnv("pac-boy", rewards="groups")
-    >>> env.reward_names, env.reward_space.shape
-    (('ghosts', 'fruits'), (2,))
-    """
-
-    _own = (*WorldEnv._own, "rewards")
+def _reward_space(task: Task, column: np.ndarray, scale: np.ndarray) -> spaces.Box:
+    """The rewards that can be paid."""
+    known = np.tile([-np.inf, np.inf], (task.n, 1)) if task.reward_bounds is None else task.reward_bounds
+    bounds = scale[:, None] * np.where(scale[:, None] == 0.0, 0.0, known)  # [n, 2]
+    low, high = np.minimum(bounds.min(axis=1), 0.0), np.maximum(bounds.max(axis=1), 0.0)  # not paying counts
+    return spaces.Box(np.bincount(column, low), np.bincount(column, high), dtype=np.float64)
 
 
 class WorldVectorEnv(VectorEnv[Any, Any, np.ndarray]):
@@ -268,30 +99,63 @@ class WorldVectorEnv(VectorEnv[Any, Any, np.ndarray]):
     metadata = {  # noqa: RUF012
         "render_modes": RENDER_MODES, "render_fps": RENDER_FPS, "autoreset_mode": AutoresetMode.NEXT_STEP
     }  # fmt: skip
-    _own: tuple[str, ...] = (*WorldEnv._own, "num_envs")
 
     def __init__(
-        self, task: str | Task, *, num_envs: int = 1, observation: str = "compact", render_mode: str | None = None,
-        **options: Any,
+        self, task: str | Task, *, num_envs: int = 1, observation: str = "compact", rewards: str = "sum",
+        render_mode: str | None = None, **options: Any,
     ) -> None:  # fmt: skip
+        for name, value, among in (
+            ("observation", observation, OBSERVATIONS), ("rewards", rewards, REWARDS),
+            ("render mode", render_mode, (None, *RENDER_MODES)),
+        ):  # fmt: skip
+            if value not in among:
+                raise unknown(name, value, filter(None, among))
         if num_envs < 1:
             raise BadInput(f"num_envs is {num_envs}: ask for at least 1 episode")
-        self.task = _task(task, options, self._own)
-        self._play = _Play(self.task, num_envs, observation, render_mode)
-        self.num_envs, self.render_mode = num_envs, render_mode
-        self.single_observation_space, self.single_action_space = self._play.observations, self._play.actions
+        self.task = task = _task(type(self), task, options)
+        self.num_envs, self.render_mode, self.rewards = num_envs, render_mode, rewards
+        self.image = observation == "image"
+        self.single_observation_space = _observations(task, self.image)
+        self.single_action_space = spaces.Discrete(len(task.actions))
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
+        names, self._column, self._scale = _components(task, rewards)
+        self._size = len(names)
+        if rewards != "sum":
+            self.reward_space, self.reward_names = _reward_space(task, self._column, self._scale), names
+            self.reward_dim = len(names)
+        self.env = CompiledEnv(task, np.zeros(num_envs, np.uint64))
+        self.over, self._seeded = np.ones(num_envs, bool), False
+        self._last = np.full(num_envs, -1)  # the last actions, for which way Pac-Boy faces
+
+    def _observe(self) -> np.ndarray:
+        """The observations [B, ...], a fresh array."""
+        x = self.env.x
+        if self.image:
+            return self.task.grid.planes(x)
+        return x[:, 0].copy() if isinstance(self.single_observation_space, spaces.Discrete) else x.copy()
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Start every episode: with seed, seed + 1, ..., with seeds of their own, or the next ones of the same
         streams."""
-        _refuse_options(options)
-        seeds = self._seeds(seed)
+        if options:
+            raise BadInput(f"reset takes no options, and so no {next(iter(options))!r}: leave it out")
+        env, seeds = self.env, self._seeds(seed)
         super().reset(seed=seeds[0] if seeds else None)
-        return self._play.reset(seeds, self.np_random), {}
+        if seeds is None and not self._seeded:
+            first = int(self.np_random.integers(2**62))
+            seeds = [first + b for b in range(self.num_envs)]
+        if seeds is None:
+            # an episode is known by the steps before it: one that was not played still has to count
+            env.elapsed[:, 0] += env.elapsed[:, 1] == 0
+        else:
+            env.keys[:] = [stream_key(each, ENVIRONMENT) for each in seeds]
+            env.elapsed[:], self._seeded = 0, True
+        env.reset()
+        self.over, self._last[:] = env.over.copy(), -1
+        return self._observe(), {}
 
     def _seeds(self, seed: int | Sequence[int] | None) -> list[int] | None:
         if seed is None:
@@ -305,21 +169,98 @@ class WorldVectorEnv(VectorEnv[Any, Any, np.ndarray]):
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Play one step of every episode, or begin it again where it was over."""
-        play = self._play
-        if not play.seeded:
+        if not self._seeded:
             raise BadInput("no episode is on: call reset() first")
-        begun = play.over
-        rewards, own = play.step(actions)
-        terminated = play.env.terminated.copy()
+        actions, env, begun = self._checked(actions), self.env, self.over
+        env.fresh[:] = begun
+        self._last = np.where(begun, -1, actions)
+        env.advance(actions)
+        self.over = env.over.copy()
+        flat = np.flatnonzero(env.reward != 0.0)  # far faster on booleans than on floats
+        episode, advisor, paid = flat // self.task.n, env.slots.ravel()[flat], env.reward.ravel()[flat]
+        own, rewards = np.zeros((self.num_envs, self.task.n)), np.zeros((self.num_envs, self._size))
+        own[episode, advisor] = paid
+        # summed in the advisors' order, however many episodes there are
+        np.add.at(rewards, (episode, self._column[advisor]), self._scale[advisor] * paid)
+        terminated = env.terminated.copy()
         infos = {"rewards": own, "_rewards": ~begun}
-        return play.observe(), rewards, terminated, play.over & ~terminated, infos
+        return (
+            self._observe(), rewards[:, 0] if self.rewards == "sum" else rewards, terminated, self.over & ~terminated,
+            infos,
+        )  # fmt: skip
+
+    def _checked(self, actions: Any) -> np.ndarray:
+        """The compiled loop looks actions up unchecked, so nothing else may get there."""
+        given, count = np.asarray(actions), len(self.task.actions)
+        if given.shape != self.over.shape:
+            raise BadInput(f"{len(self.over)} episodes were given actions of shape {given.shape}: give one for each")
+        if given.dtype.kind not in "iu":
+            raise BadInput(f"action {given[0]} is not an integer: choose one from 0 to {count - 1}")
+        wrong = (given < 0) | (given >= count)
+        if wrong.any():
+            raise BadInput(f"action {given[wrong][0]} does not exist: choose one from 0 to {count - 1}")
+        return given.astype(np.int64)
 
     def render(self) -> tuple[Any, ...] | None:
-        """Every episode as text or as a picture, by the render mode; None without one."""
-        return None if self.render_mode is None else tuple(self._play.render(b) for b in range(self.num_envs))
+        """Every episode as text or as a picture [height, width, 3], by the render mode; None without one."""
+        if self.render_mode is None:
+            return None
+        if self.render_mode == "ansi":
+            return tuple(render.text(self.task, x) for x in self.env.x)
+        last = [self.task.actions[action] if action >= 0 else "" for action in self._last]
+        facing = [action if action in DIRECTIONS else "E" for action in last]
+        return tuple(render.picture(self.task, x, facing=way) for x, way in zip(self.env.x, facing, strict=True))
 
 
-class MOWorldVectorEnv(_VectorReward, WorldVectorEnv):
-    """Many episodes with a vector reward: `step` returns [B, d]; see `MOWorldEnv`."""
+class WorldEnv(gymnasium.Env[Any, Any]):
+    """One episode of a compiled world: a batch of one.
 
-    _own = (*WorldVectorEnv._own, "rewards")
+    `info["rewards"]` has every advisor's own reward by name, unweighted, 0 for one that is not active.
+
+    >>> env = WorldEnv("three-fruits", render_mode="ansi")
+    >>> env.reset(seed=0)
+    (array([12,  1,  1,  1]), {})
+    >>> env.step(1)[1:4]
+    (0.0, False, False)
+    >>> WorldEnv("pac-boy", rewards="groups").reward_names
+    ('ghosts', 'fruits')
+    """
+
+    metadata = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012
+
+    def __init__(
+        self, task: str | Task, *, observation: str = "compact", rewards: str = "sum", render_mode: str | None = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        self.task, self.render_mode = _task(type(self), task, options), render_mode
+        self._play = WorldVectorEnv(self.task, observation=observation, rewards=rewards, render_mode=render_mode)
+        self.observation_space = self._play.single_observation_space
+        self.action_space = self._play.single_action_space
+        if rewards != "sum":
+            self.reward_space, self.reward_names = self._play.reward_space, self._play.reward_names
+            self.reward_dim = self._play.reward_dim
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode: the first one of the seed's stream, or without a seed the next one of the same stream."""
+        super().reset(seed=seed)
+        if seed is None:
+            self._play.np_random = self.np_random
+        observations, info = self._play.reset(seed=seed, options=options)
+        return self._single(observations), info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Play one step."""
+        if self._play.over[0]:
+            raise BadInput("no episode is on: call reset() first")
+        observations, (reward,), (terminated,), (truncated,), infos = self._play.step([action])
+        info = {"rewards": dict(zip(self.task.names, infos["rewards"][0].tolist(), strict=True))}
+        reward = reward if reward.shape else float(reward)
+        return self._single(observations), reward, bool(terminated), bool(truncated), info
+
+    def _single(self, observations: np.ndarray) -> Any:
+        return int(observations[0]) if observations.ndim == 1 else observations[0]
+
+    def render(self) -> Any:
+        """The state as text or as a picture [height, width, 3], by the render mode; None without one."""
+        shown = self._play.render()
+        return None if shown is None else shown[0]
