@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from multiadvisor.core.validation import Arrays, Shapes
 from multiadvisor.envs.registry import task_and_own
 from multiadvisor.envs.spaces import separate
 from multiadvisor.errors import BadInput, Caution, KnowsNeighbours, no_attribute, refuse_others, short, unknown
+from multiadvisor.learners.keywords import Keywords
 from multiadvisor.learners.kinds import (
     LearnerSettings,
     kind_of,
@@ -146,12 +147,14 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
         learner: str | bool | LearnerSettings | Mapping[str, Any] | None = None, gamma: float | None = None,
         alpha: float | None = None, alpha_half: int | None = None, epsilon: float | None = None,
         epsilon_half: int | None = None, noise: float | None = None, seed: int | None = None,
-        _saved: Shapes | None = None, **more: Any,
+        _saved: Shapes | None = None, **more: Unpack[Keywords],
     ) -> None:  # fmt: skip
         """The task may be given by its name, or as an environment of Gymnasium or its id, with what `make` takes.
 
         The keywords are the fields of `Settings`; those left out are as in `settings`, or the task's defaults. Settings
-        of the learner may be given directly too: `learning_rate=1e-3` instead of `learner=mad.DQN(learning_rate=1e-3)`.
+        of the learner may be given directly too: `learning_rate=1e-3` instead of `learner=mad.DQN(learning_rate=1e-3)`,
+        as `learners.keywords` lists them. Learners and tasks of your own take theirs as well; a type checker
+        only knows `learner=Mine(...)` and `make("mine", ...)`.
         """
         given: dict[str, Any] = {
             "planning": planning, "aggregation": aggregation, "learner": learner, "gamma": gamma, "alpha": alpha,
@@ -167,7 +170,7 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
             raise BadInput(f"{why}: give the environment alone, MultiAdvisor('CartPole-v1'), or mad.Settings(...) next")
         if isinstance(learner, Mapping) and "name" not in learner:  # settings of whatever the task is learned by
             del changes["learner"]
-            more |= learner
+            more = cast(Keywords, {**more, **learner})
         task, own = task_and_own(task, advisors, more)
         self.task = task
         settings = dataclasses.replace(settings, **changes) if settings else described(Settings, changes, task.defaults)
