@@ -62,19 +62,6 @@ MEANINGS = {
 """What else changed with the name."""
 
 
-def renamed(name: str, known: Iterable[str]) -> str:
-    """The new name of a setting, a flag or a class, spelled the same way; empty where it is not among the known.
-
-    >>> renamed("foci", ["advisors"]), renamed("--games", ["--eval-episodes"]), renamed("gamma", ["alpha"])
-    ('advisors', '--eval-episodes', '')
-    """
-    names, found = set(known), _bare(name)
-    while found := RENAMED.get(found, ""):  # some were renamed twice
-        if (new := _spelled(found, name)) in names:
-            return new
-    return ""
-
-
 def _bare(name: str) -> str:
     """The name of a setting, also where it is given as a flag."""
     return name.lstrip("-").replace("-", "_")
@@ -180,12 +167,16 @@ NEIGHBOURS = {name: (ours, instead) for names, ours, instead in _NEIGHBOURS for 
 
 
 def neighbour(name: str, known: Iterable[str]) -> str:
-    """What to use here for a name of another library, spelled as a flag if it is one; empty if nobody has it.
+    """What to use for a name of before, or of another library, spelled as a flag if it is one; empty if nobody has it.
 
-    >>> neighbour("total_timesteps", ["steps"]), neighbour("--net-arch", ["--hidden"])
-    ("it is called 'steps' here", "it is called '--hidden' here")
+    >>> neighbour("total_timesteps", ["steps"]), neighbour("--games", ["--eval-episodes"])
+    ("it is called 'steps' here", "it is called '--eval-episodes' now")
     """
     names, bare = set(known), _bare(name)
+    new = bare
+    while new := RENAMED.get(new, ""):  # some were renamed twice
+        if (spelled := _spelled(new, name)) in names:
+            return f"it is called {spelled!r} now{MEANINGS.get(bare, '')}"
     ours, instead = NEIGHBOURS.get(bare) or NEIGHBOURS.get(bare.upper(), ((), ""))
     for one in ours:
         if (spelled := _spelled(one, name)) in names:
@@ -206,9 +197,6 @@ def similar(name: str, known: Iterable[str]) -> list[str]:
 def unknown(kind: str, name: object, known: Iterable[str], otherwise: str = "") -> BadInput:
     """An unknown name, with the closest known one, or all of them, and what else can be done."""
     names = sorted(known)
-    if new := renamed(str(name), names):
-        more = MEANINGS.get(str(name).lstrip("-"), "")
-        return BadInput(f"unknown {kind} {short(str(name))!r}: it is called {new!r} now{more}")
     if answer := neighbour(str(name), names):
         return BadInput(f"unknown {kind} {short(str(name))!r}: {answer}")
     close = similar(str(name), names)

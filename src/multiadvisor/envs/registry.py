@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from multiadvisor.core.identity import NotPlain, plain
 from multiadvisor.envs.presets import GYMNASIUM, PRESETS
-from multiadvisor.errors import BadInput, neighbour, renamed, short, unknown
+from multiadvisor.errors import BadInput, neighbour, short, unknown
 from multiadvisor.learners.kinds import learners_with
 from multiadvisor.settings import Settings, number_between, whole_number
 from multiadvisor.task import BY_ADVISOR, Advisor, Task
@@ -324,7 +324,7 @@ def _unknown_keyword(task: Any, name: str, takes: list[str]) -> BadInput:
     if isinstance(task, Task) and name in OPTIONS:
         return BadInput(f"{name} is for making a task, and this one is made: give it to make")
     known = [*(item.name for item in dataclasses.fields(Settings)), *learners_with(), *takes]
-    theirs, close = renamed(name, known) or neighbour(name, known), difflib.get_close_matches(name, known, n=1)
+    theirs, close = neighbour(name, known), difflib.get_close_matches(name, known, n=1)
     if not isinstance(task, str) or theirs or (close and name not in own_options(task)):
         return unknown("setting", name, known)
     return BadInput(
