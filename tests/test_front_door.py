@@ -275,7 +275,7 @@ def test_arguments_of_neighbours_are_known_where_they_are_given():
     assert "evaluate and act are greedy" in said(lambda: agent.evaluate(deterministic=True))
     assert "MultiAdvisor('CartPole-v1', learner='dqn')" in said(lambda: mad.DQN("MlpPolicy", "CartPole-v1"))
 
-    assert "learn(100_000); eval_episodes is for evaluations" in said(lambda: agent.learn(episodes=10))
+    assert "called 'eval_episodes' now; how long to learn is said in steps" in said(lambda: agent.learn(episodes=10))
     assert "give a function of one argument" in said(lambda: agent.learn(10, callback=lambda now, more: True))
     assert "evaluated in its own environment" in said(lambda: agent.evaluate(gymnasium.make("FrozenLake-v1")))
     assert "give the observation alone" in said(lambda: agent.predict(gymnasium.make("FrozenLake-v1").reset()))

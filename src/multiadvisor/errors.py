@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import inspect
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, ParamSpec, Self, TypeVar
 
 _PACKAGE = Path(__file__).parent
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
 
 
 class BadInput(ValueError):
@@ -240,11 +243,18 @@ class KnowsNeighbours(type):
             raise no_attribute(cls, name)
 
 
-def refuse_others(method: Callable[..., Any], others: Iterable[str]) -> None:
-    """Refuse arguments that a method does not have, with their names here."""
-    names = [each.name for each in inspect.signature(method).parameters.values() if each.kind is not each.VAR_KEYWORD]
-    for name in others:
-        raise unknown(f"argument of {method.__name__}", name, names)
+def knows_arguments(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+    """A function whose errors about unknown arguments name the one that is meant."""
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*given: _Given.args, **named: _Given.kwargs) -> _Result:
+        for name in named:
+            if name not in names:
+                raise unknown(f"argument of {function.__name__}", name, names)
+        return function(*given, **named)
+
+    return call
 
 
 def short(text: str, most: int = 60) -> str:
