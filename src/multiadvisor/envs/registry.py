@@ -404,15 +404,15 @@ def _register_environment(task: str) -> None:
     """
     from gymnasium.envs.registration import register, registry
 
-    home, name = "multiadvisor.envs.world_envs", f"{environment_name(task)}-v0"
+    name = f"{environment_name(task)}-v0"
     entries: dict[str, dict[str, Any]] = {
-        f"multiadvisor/{prefix}{name}": {
-            "entry_point": f"{home}:WorldEnv", "vector_entry_point": f"{home}:WorldVectorEnv",
-            "disable_env_checker": bool(rewards),  # the checker takes every reward for a number
-            "kwargs": {"task": task, **rewards},
+        f"multiadvisor/{'mo-' * vector}{name}": {
+            "entry_point": "multiadvisor.envs.world_envs:WorldEnv",
+            "disable_env_checker": vector,  # the checker takes every reward for a number
+            "kwargs": {"task": task, "vector_reward": vector},
         }
-        for prefix, rewards in (("", {}), ("mo-", {"rewards": "advisors"}))
-    }  # fmt: skip
+        for vector in (False, True)
+    }
     if task in ENVIRONMENTS:
         entries = {f"multiadvisor/{name}": {"entry_point": ENVIRONMENTS[task]}}
     for identifier, entry in entries.items():
