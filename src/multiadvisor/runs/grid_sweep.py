@@ -299,8 +299,7 @@ def tidy(done: list[RunResult]) -> dict[str, list[Any]]:
 def write_tensorboard(folder: Path, done: list[RunResult]) -> None:
     """A folder under `tensorboard/` for each run that has none yet.
 
-    The figures of every evaluation, and the advisors' returns by name: of every evaluation where the grid says
-    `record = "every"`, else of the last.
+    The figures of every evaluation, and the advisors' returns in the last by name.
     """
     home = folder / "tensorboard"
     for item in done:
@@ -313,7 +312,7 @@ def write_tensorboard(folder: Path, done: list[RunResult]) -> None:
             part = Path(tempfile.mkdtemp(prefix=".part-", dir=home))
             try:
                 *others, last = item.result["evaluations"]
-                last = {**last, "advisors": last.get("advisors") or item.result["advisors"]}
+                last = {**last, "advisors": item.result["advisors"]}
                 TensorBoardLog(part, [*others, last], resume=False).close()
                 part.chmod(0o755)
                 part.rename(place)

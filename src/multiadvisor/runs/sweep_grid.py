@@ -33,7 +33,7 @@ from multiadvisor.task import BY_ADVISOR, Task
 FORMAT = 1
 LEARNER = "learner"
 SECTIONS = ("options", "settings", LEARNER, *BY_ADVISOR, "schedule")
-_TOP = ("format", "title", "task", "seeds", "record", *SECTIONS)
+_TOP = ("format", "title", "task", "seeds", *SECTIONS)
 _LARGEST_FILE = 1 << 20
 _MOST_RUNS = 1_000_000
 
@@ -97,7 +97,6 @@ class Grid:
     axes: tuple[Axis, ...]
     """Tasks, then the sections in the order of the file, then the ranges."""
     seeds: tuple[int, ...]
-    record: str = "last"
 
     @property
     def ranges(self) -> tuple[Axis, ...]:
@@ -113,7 +112,7 @@ class Grid:
         """Every combination as (labels, config without a seed)."""
         found = []
         for values in itertools.product(*(axis.values for axis in self.axes)):
-            config: dict[str, Any] = {"record": self.record, "settings": {}}
+            config: dict[str, Any] = {"settings": {}}
             pairs = list(zip(self.axes, values, strict=True))
             for axis, value in pairs:
                 (config if axis.section == "task" else _section(config, axis.section))[axis.name] = value
@@ -165,13 +164,13 @@ class Grid:
         """For the frozen copy: what a file says, as a list, as the order of the axes counts."""
         values = [[axis.section, axis.name, axis.span._asdict() if axis.span else list(axis.values)]
                   for axis in self.axes]  # fmt: skip
-        return {"title": self.title, "seeds": list(self.seeds), "record": self.record, "values": values}
+        return {"title": self.title, "seeds": list(self.seeds), "values": values}
 
     @classmethod
     def from_data(cls, data: Any) -> Grid:
         """The grid of a frozen copy."""
         try:
-            tables: dict[str, Any] = {key: data[key] for key in ("title", "seeds", "record")}
+            tables: dict[str, Any] = {key: data[key] for key in ("title", "seeds")}
             for section, name, value in data["values"]:
                 tables.setdefault(str(section), {})[str(name)] = value
             return _grid({**tables, "task": tables["task"]["task"]})
@@ -249,7 +248,7 @@ def _grid(data: Mapping[str, Any], home: Path = Path()) -> Grid:
     form = whole_number("format", data.get("format", FORMAT), 1)
     if form > FORMAT:
         raise BadInput(f"this grid has format {form}, of a newer multiadvisor: upgrade to use it")
-    title, record = data.get("title", ""), data.get("record", "last")
+    title = data.get("title", "")
     if not isinstance(title, str) or len(title) > 200 or not title.isprintable():
         raise BadInput("title is no short text of one line: give one, or leave it out")
     if "task" not in data:
@@ -272,7 +271,7 @@ def _grid(data: Mapping[str, Any], home: Path = Path()) -> Grid:
                 ranges.append(_range(section, name, value))
             else:
                 axes.append(_axis(section, name, value, home))
-    grid = Grid(title, (*axes, *ranges), _seeds(data.get("seeds", 1)), record)
+    grid = Grid(title, (*axes, *ranges), _seeds(data.get("seeds", 1)))
     if (size := math.prod(len(axis.values) for axis in axes) * len(grid.seeds)) > _MOST_RUNS:
         raise BadInput(f"the grid has {size:,} runs: a sweep takes at most {_MOST_RUNS:,}")
     return grid

@@ -385,9 +385,8 @@ def begin_job(task: Task, settings: Settings, schedule: Schedule, folder: Path |
 
 
 # ---- a run as a job --------------------------------------------------------------------------------------------------
-RECORDS = ("last", "every")
 _KEYS = {
-    "task": str, "options": dict, "settings": dict, "schedule": dict, "record": str, **dict.fromkeys(BY_ADVISOR, dict),
+    "task": str, "options": dict, "settings": dict, "schedule": dict, **dict.fromkeys(BY_ADVISOR, dict),
 }  # fmt: skip
 
 
@@ -401,8 +400,6 @@ class RunConfig:
     schedule: Schedule
     own: dict[str, dict[str, float]]
     """Weights, gammas and alphas other than the task's own, by advisor or group."""
-    record: str = "last"
-    """Of which evaluations the advisors' returns are kept by name: the last, or every one."""
 
     @classmethod
     def parse(cls, config: dict[str, Any]) -> RunConfig:
@@ -428,30 +425,19 @@ class RunConfig:
             for what, one in BY_ADVISOR.items()
             if config.get(what)
         }
-        if (record := config.get("record", "last")) not in RECORDS:
-            raise unknown("record", record, RECORDS)
         options = checked_options(config["task"], config.get("options", {}))
-        return cls(config["task"], options, settings, schedule, own, record)
+        return cls(config["task"], options, settings, schedule, own)
 
     def as_config(self) -> dict[str, Any]:
         """The plain data again, complete: every default is written out, so that equal runs have equal configs."""
         return {
             "task": self.task, "options": self.options, "settings": dataclasses.asdict(self.settings),
-            "schedule": dataclasses.asdict(self.schedule), "record": self.record, **self.own,
+            "schedule": dataclasses.asdict(self.schedule), **self.own,
         }  # fmt: skip
 
     def make_task(self) -> Task:
         """The task, with the numbers of its own."""
         return make(self.task, **{**self.options, **self.own})
-
-    def check_record(self, task: Task) -> None:
-        """Refuse to keep more of the evaluations than a result holds."""
-        evaluations = self.schedule.evaluations
-        if self.record == "every" and not room_for_advisors(task, evaluations):
-            raise BadInput(
-                f"{evaluations} evaluations with the returns of {task.n} advisors each are more than a record "
-                "holds: evaluate less often, or choose record = 'last'"
-            )
 
     def result(self, agent: MultiAdvisor, evaluations: list[dict[str, Any]], last: Evaluation | None) -> dict[str, Any]:
         """The result of the job, as data: the same for the same configuration, on whatever engine."""
@@ -470,10 +456,9 @@ def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[fl
     The run is saved to `folder` on the way; one that was killed goes on from there, bit for bit.
     """
     run = RunConfig.parse(config)
-    task, schedule = run.make_task(), run.schedule
-    run.check_record(task)
-    training = begin_job(task, run.settings, schedule, folder)
-    training.by_advisor, training.keep_last = run.record == "every", False
+    schedule = run.schedule
+    training = begin_job(run.make_task(), run.settings, schedule, folder)
+    training.by_advisor = training.keep_last = False
     training.run(lambda now: tell(now.steps / schedule.steps))
     agent, episodes = training.agent, schedule.eval_episodes
     seen = agent.evaluate(episodes, seeds=(schedule.evaluations,)) if episodes else None
