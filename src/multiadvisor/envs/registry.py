@@ -289,10 +289,8 @@ def make_registered(name: str, options: dict[str, Any]) -> Task:
     # where the maker says otherwise, such as the text of a file instead of its name, that is kept
     kept = {option: task.options.get(option, value) for option, value in given.items()}
     known = kept if task.world is None and not task.known else task.known  # an environment is known by its options
-    identifier = task.known.get("environment", {}).get("id")
-    own = task.defaults != (GYMNASIUM if identifier is None else defaults_of(identifier))  # and not those of its kind
-    defaults = task.defaults if task.defaults and own else defaults_of(name)  # which sweeps know before it is made
-    return replace(task, maker=name, by_hand="", options=kept, known=known, defaults=defaults)
+    # its defaults are those of its registration, which sweeps know before it is made
+    return replace(task, maker=name, by_hand="", options=kept, known=known, defaults=defaults_of(name))
 
 
 # ---- given to an agent -----------------------------------------------------------------------------------------------
@@ -354,8 +352,8 @@ def register_task(
     Its parameters are the task's options: each has a default and a type, bool, int, float or str, so that flags and
     files can set it, and is kept in the task's `options`. `Literal` lists the values that it may have, and
     `Annotated[int, Between(1, 9)]` bounds it. Its docstring is what `tasks` shows. If it is not a compiled world,
-    `environment` names what Gymnasium creates instead, `module:Class`. `defaults` is the task's own `defaults`, for
-    code that has to know it before the task is made, as sweeps do.
+    `environment` names what Gymnasium creates instead, `module:Class`. `defaults` become the task's own, whatever
+    the function says: sweeps have to know them before the task is made.
 
     >>> from dataclasses import replace
     >>> from multiadvisor import make

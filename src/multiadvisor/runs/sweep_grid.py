@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.envs.names import refuse_numbers_for_names
-from multiadvisor.envs.registry import FILES, defaults_of
+from multiadvisor.envs.registry import FILES
 from multiadvisor.envs.worlds.board import read_maze
 from multiadvisor.errors import BadInput, short, unknown
 from multiadvisor.learners.kinds import LEARNERS, kind_of, resolved
@@ -28,7 +28,7 @@ from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RunConfig
 from multiadvisor.settings import Schedule, Settings, whole_number
 from multiadvisor.storage.files import plainly
-from multiadvisor.task import BY_ADVISOR, Task
+from multiadvisor.task import BY_ADVISOR
 
 FORMAT = 1
 LEARNER = "learner"
@@ -149,7 +149,6 @@ class Grid:
             if key not in seen:
                 seen.add(key)
                 task = run.make_task()
-                refuse_unaggregated(task, config)
                 notes += [task.note] if task.note else []
                 own = resolved(task, settings).learner_settings
                 if own.network:
@@ -177,18 +176,6 @@ class Grid:
         except (KeyError, TypeError, ValueError) as error:
             broken = BadInput("the frozen copy of the sweep lacks a field: restore it from a copy")
             raise error if isinstance(error, BadInput) else broken from None
-
-
-def refuse_unaggregated(task: Task, config: dict[str, Any]) -> None:
-    """Refuse a task with defaults of its own that its registration does not tell: a run's data are made before it."""
-    given = {*config.get("settings", {}), *config.get("schedule", {})}
-    known = defaults_of(config["task"]).items()
-    own = [name for name, value in task.defaults.items() if (name, value) not in known]
-    if missing := [name for name in own if name not in given]:
-        raise BadInput(
-            f"{missing[0]} of task {task.name!r} is {task.defaults[missing[0]]!r} by default, which a sweep would not "
-            "know: write it into the grid, or register the task with defaults=..."
-        )
 
 
 def _section(config: dict[str, Any], section: str) -> dict[str, Any]:
