@@ -225,13 +225,15 @@ class KnowsFields:
     kind: ClassVar[str] = "setting"
     """What its fields are called in an error."""
 
-    def __new__(cls, *_given: Any, **named: Any) -> Self:
-        """Refuse what is no field."""
-        known = [item.name for item in dataclasses.fields(cls)]  # type: ignore[arg-type]
-        for name in named:
-            if name not in known:
-                raise unknown(cls.kind, name, known)
-        return super().__new__(cls)
+    if not TYPE_CHECKING:  # editors see the fields
+
+        def __new__(cls, *_given: Any, **named: Any) -> Self:
+            """Refuse what is no field."""
+            known = [item.name for item in dataclasses.fields(cls)]
+            for name in named:
+                if name not in known:
+                    raise unknown(cls.kind, name, known)
+            return super().__new__(cls)
 
 
 class KnowsNeighbours(type):

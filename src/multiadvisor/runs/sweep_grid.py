@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.core.optional_dependencies import require
 from multiadvisor.envs.names import refuse_numbers_for_names
 from multiadvisor.envs.registry import FILES
 from multiadvisor.envs.worlds.board import read_maze
 from multiadvisor.errors import BadInput, short, unknown
-from multiadvisor.learners.kinds import LEARNERS, kind_of, resolved
+from multiadvisor.learners.kinds import LEARNERS
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RunConfig
 from multiadvisor.settings import Schedule, Settings, whole_number
@@ -150,11 +149,9 @@ class Grid:
                 seen.add(key)
                 task = run.make_task()
                 notes += [task.note] if task.note else []
-                own = resolved(task, settings).learner_settings
-                if own.network:
-                    require(kind_of(own).extra)
+                agent = MultiAdvisor(task, settings)  # what cannot learn this is refused now
+                if agent.settings.learner_settings.network:
                     refuse_numbers_for_names(task)
-                MultiAdvisor(task, settings)  # what cannot learn this is refused now
             if task.endless and (task.gammas(settings.gamma) == 1).any():
                 raise BadInput(f"gamma is 1 and no episode of {task.name!r} ever ends: choose it below 1")
         return list(dict.fromkeys(notes))
