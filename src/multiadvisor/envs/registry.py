@@ -344,16 +344,13 @@ def own_options(task: str) -> Collection[str]:
 
 
 # ---- registering -----------------------------------------------------------------------------------------------------
-def register_task(
-    name: str, *, environment: str | None = None, defaults: dict[str, Any] | None = None
-) -> Callable[[Maker], Maker]:
+def register_task(name: str, *, defaults: dict[str, Any] | None = None) -> Callable[[Maker], Maker]:
     """Register a function that makes a task: for `make`, the command line, sweeps, checkpoints and Gymnasium alike.
 
     Its parameters are the task's options: each has a default and a type, bool, int, float or str, so that flags and
     files can set it, and is kept in the task's `options`. `Literal` lists the values that it may have, and
-    `Annotated[int, Between(1, 9)]` bounds it. Its docstring is what `tasks` shows. If it is not a compiled world,
-    `environment` names what Gymnasium creates instead, `module:Class`. `defaults` become the task's own, whatever
-    the function says: sweeps have to know them before the task is made.
+    `Annotated[int, Between(1, 9)]` bounds it. Its docstring is what `tasks` shows. `defaults` become the task's own,
+    whatever the function says: sweeps have to know them before the task is made.
 
     >>> from dataclasses import replace
     >>> from multiadvisor import make
@@ -374,8 +371,6 @@ def register_task(
             if option in BY_ADVISOR:
                 raise BadInput(f"option {option!r} of task {name!r} is one that every task has: choose another name")
         TASKS[name] = build
-        if environment is not None:
-            ENVIRONMENTS[name] = environment
         if defaults is not None:
             PRESETS[name] = defaults
         _register_environment(name)
