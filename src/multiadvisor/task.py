@@ -239,7 +239,7 @@ class Task:
     >>> task = mad.make("two-goal")
     >>> task.names, task.actions, task.limit
     (('goal 1', 'goal 2'), ('a_0', 'a_1', 'a_2'), 50)
-    >>> other = mad.make(task, weights={"goal 1": 2.0}, gammas={"goal 2": 0.5}, alphas={"goal 2": 0.2})
+    >>> other = mad.make(task.with_weights(**{"goal 1": 2.0}), gammas={"goal 2": 0.5}, alphas={"goal 2": 0.2})
     >>> other.weights.tolist(), other.gammas(0.9).tolist(), other.alphas(0.1).tolist()
     ([2.0, 1.0], [0.9, 0.5], [0.1, 0.2])
     >>> mad.make("three-fruits").grid is not None
