@@ -35,7 +35,7 @@ from multiadvisor.runs.ledger import (
 )  # fmt: skip
 from multiadvisor.runs.logs import MEASURES, are_evaluations
 from multiadvisor.runs.sweep_grid import LEARNER, Grid, Run, grid_of, read_grid, shown
-from multiadvisor.runs.tensorboard import TensorBoardLog
+from multiadvisor.runs.tensorboard import tensorboard_log
 from multiadvisor.settings import whole_number
 from multiadvisor.storage.files import plainly, write_atomically
 from multiadvisor.storage.sealed import read_sealed, seal
@@ -313,7 +313,8 @@ def write_tensorboard(folder: Path, done: list[RunResult]) -> None:
             try:
                 *others, last = item.result["evaluations"]
                 last = {**last, "advisors": item.result["advisors"]}
-                TensorBoardLog(part, [*others, last], resume=False).close()
+                with tensorboard_log(part, [*others, last], resume=False):
+                    pass
                 part.chmod(0o755)
                 part.rename(place)
             finally:

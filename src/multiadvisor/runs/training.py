@@ -27,9 +27,9 @@ from multiadvisor.envs.registry import checked_options, defaults_of, make
 from multiadvisor.errors import BadInput, Diverged, short, takes_one, unknown
 from multiadvisor.learners.kinds import kind_of, resolved
 from multiadvisor.runs.live import LIVE, LiveLog
-from multiadvisor.runs.logs import MEASURES, CsvLog, Log, Progress, are_evaluations, room_for_advisors
+from multiadvisor.runs.logs import MEASURES, Keep, Progress, are_evaluations, csv_log, room_for_advisors
 from multiadvisor.runs.stuck_monitor import allowance, look
-from multiadvisor.runs.tensorboard import TensorBoardLog
+from multiadvisor.runs.tensorboard import tensorboard_log
 from multiadvisor.settings import Schedule, Settings, as_integer, described, finite_number
 from multiadvisor.storage.checkpoint import read_header
 from multiadvisor.storage.files import check_writable, named
@@ -222,21 +222,23 @@ def logged(
     csv: Path | None = None, resume: bool = False, progress: bool | None = None,
 ) -> Training:  # fmt: skip
     """`training.run`, with its logs; those of a resumed run are given at once what it has already."""
-    logs: list[Log] = []
+    logs: list[Keep] = []
     with ExitStack() as stack:
         if tensorboard is not None:
-            logs.append(stack.enter_context(closing(TensorBoardLog(tensorboard, training.evaluations, resume))))
+            logs.append(stack.enter_context(tensorboard_log(tensorboard, training.evaluations, resume)))
         if csv is not None:
-            logs.append(stack.enter_context(closing(CsvLog(csv, training.agent.task, training.evaluations))))
-        if live:
-            logs.append(stack.enter_context(closing(LiveLog(training))))
+            logs.append(stack.enter_context(csv_log(csv, training.agent.task, training.evaluations)))
+        watched = stack.enter_context(closing(LiveLog(training))) if live else None
 
         def tell(now: Progress) -> Any:
-            for log in logs:
-                log(now)
+            if now.evaluation is not None:
+                for keep in logs:
+                    keep(now.evaluation)
+            if watched is not None:
+                watched(now)
             return None if callback is None else callback(now)
 
-        return training.run(tell if logs or callback else None, progress=progress)
+        return training.run(tell if logs or live or callback else None, progress=progress)
 
 
 _EVALUATIONS = 10  # where nothing else is said, of a training that is asked to keep its best agent or a log
