@@ -1,5 +1,6 @@
 """The first ten minutes: anything is a task, a wrong first try leads to the right one, help fits a screen."""
 
+import inspect
 import re
 
 import gymnasium
@@ -11,6 +12,8 @@ import multiadvisor as mad
 from command_line import refused as one_line
 from multiadvisor.cli import COMMANDS, main
 from multiadvisor.commands import train
+from multiadvisor.learners.keywords import Keywords
+from multiadvisor.learners.kinds import LEARNERS
 from test_documents import ROOT
 
 PAPERS = re.compile(r"\b(turns?|games?|foc(us|i)|pac-?boy)\b", re.IGNORECASE)
@@ -272,7 +275,7 @@ def test_arguments_of_neighbours_are_known_where_they_are_given():
     assert "evaluate and act are greedy" in said(lambda: agent.evaluate(deterministic=True))
     assert "MultiAdvisor('CartPole-v1', learner='dqn')" in said(lambda: mad.DQN("MlpPolicy", "CartPole-v1"))
 
-    assert "learn(100_000); eval_episodes is for evaluations" in said(lambda: agent.learn(episodes=10))
+    assert "called 'eval_episodes' now; how long to learn is said in steps" in said(lambda: agent.learn(episodes=10))
     assert "give a function of one argument" in said(lambda: agent.learn(10, callback=lambda now, more: True))
     assert "evaluated in its own environment" in said(lambda: agent.evaluate(gymnasium.make("FrozenLake-v1")))
     assert "give the observation alone" in said(lambda: agent.predict(gymnasium.make("FrozenLake-v1").reset()))
@@ -446,3 +449,17 @@ def test_the_rest_is_in_help_all(capsys):
     short = parser.short_help()
     assert "--learning-rate" not in short
     assert "--steps INT" in short
+
+
+def test_editors_know_every_setting_of_a_learner_and_what_make_takes():
+    """`Keywords` says what the classes and the signature say themselves, and no more."""
+    expected = {
+        name: item.type
+        for kind in LEARNERS.values()
+        if str(kind.home).startswith("multiadvisor.")
+        for name, item in kind.options().items()
+    }
+    takes = [each for each in inspect.signature(mad.make).parameters.values() if each.kind is each.KEYWORD_ONLY]
+    expected |= {each.name: each.annotation for each in takes if each.name != "advisors"}
+    assert {name: kind.__forward_arg__ for name, kind in Keywords.__annotations__.items()} == expected
+    assert len(expected) > 40

@@ -38,6 +38,23 @@ def test_the_worlds_of_the_paper_have_the_papers_defaults():
     assert mad.MultiAdvisor(gymnasium.make("multiadvisor/TwoGoal-v0")).settings.gamma == 0.9
 
 
+@pytest.fixture
+def hall():
+    """Registered, and forgotten afterwards."""
+    make = lambda: dataclasses.replace(mad.make("bridge"), defaults={"gamma": 0.7})  # noqa: E731
+    mad.register_task("hall", defaults={"gamma": 0.8, "steps": 3})(make)
+    yield "hall"
+    del TASKS["hall"], PRESETS["hall"]
+    for name in ("Hall", "mo-Hall"):
+        del gymnasium.registry[f"multiadvisor/{name}-v0"]
+
+
+def test_a_registered_task_has_the_defaults_of_its_registration(hall):
+    assert mad.MultiAdvisor(hall).settings.gamma == 0.8
+    run = RunConfig.parse({"task": hall})
+    assert (run.settings.gamma, run.schedule.steps) == (0.8, 3)
+
+
 def test_environments_have_those_of_their_kind_and_their_own():
     lake = mad.MultiAdvisor("FrozenLake-v1").settings
     assert (lake.gamma, lake.alpha, lake.epsilon) == (0.99, PRESETS["FrozenLake-v1"]["alpha"], 0.1)

@@ -69,13 +69,11 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"multiadvisor.{_MODULES[name]}")
     if name not in _HOME:
-        from multiadvisor.errors import neighbour, renamed, similar
+        from multiadvisor.errors import neighbour, similar
 
-        new, other = renamed(name, _HOME), neighbour(name, _HOME)
         close = [] if name.startswith("_") else similar(name, __all__)
-        now = f": it is called {new!r} now" if new else f": {other}" if other else ""
-        now = now or (f": did you mean {close[0]!r}?" if close else "")
-        raise AttributeError(f"module 'multiadvisor' has no attribute {name!r}{now}")
+        answer = neighbour(name, _HOME) or (f"did you mean {close[0]!r}?" if close else "")
+        raise AttributeError(f"module 'multiadvisor' has no attribute {name!r}{': ' if answer else ''}{answer}")
     value = getattr(importlib.import_module(f"multiadvisor.{_HOME[name]}"), name)
     globals()[name] = value
     return value

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from multiadvisor.core.plannings import Planning
 from multiadvisor.core.validation import Arrays, Shapes
 from multiadvisor.envs.registry import task_and_own
 from multiadvisor.envs.spaces import separate
-from multiadvisor.errors import BadInput, Caution, KnowsNeighbours, no_attribute, refuse_others, short, unknown
+from multiadvisor.errors import BadInput, Caution, KnowsNeighbours, knows_arguments, no_attribute, short, unknown
+from multiadvisor.learners.keywords import Keywords
 from multiadvisor.learners.kinds import (
     LearnerSettings,
     kind_of,
@@ -146,12 +147,14 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
         learner: str | bool | LearnerSettings | Mapping[str, Any] | None = None, gamma: float | None = None,
         alpha: float | None = None, alpha_half: int | None = None, epsilon: float | None = None,
         epsilon_half: int | None = None, noise: float | None = None, seed: int | None = None,
-        _saved: Shapes | None = None, **more: Any,
+        _saved: Shapes | None = None, **more: Unpack[Keywords],
     ) -> None:  # fmt: skip
         """The task may be given by its name, or as an environment of Gymnasium or its id, with what `make` takes.
 
         The keywords are the fields of `Settings`; those left out are as in `settings`, or the task's defaults. Settings
-        of the learner may be given directly too: `learning_rate=1e-3` instead of `learner=mad.DQN(learning_rate=1e-3)`.
+        of the learner may be given directly too: `learning_rate=1e-3` instead of `learner=mad.DQN(learning_rate=1e-3)`,
+        as `learners.keywords` lists them. Learners and tasks of your own take theirs as well; a type checker
+        only knows `learner=Mine(...)` and `make("mine", ...)`.
         """
         given: dict[str, Any] = {
             "planning": planning, "aggregation": aggregation, "learner": learner, "gamma": gamma, "alpha": alpha,
@@ -167,7 +170,7 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
             raise BadInput(f"{why}: give the environment alone, MultiAdvisor('CartPole-v1'), or mad.Settings(...) next")
         if isinstance(learner, Mapping) and "name" not in learner:  # settings of whatever the task is learned by
             del changes["learner"]
-            more |= learner
+            more = cast(Keywords, {**more, **learner})
         task, own = task_and_own(task, advisors, more)
         self.task = task
         settings = dataclasses.replace(settings, **changes) if settings else described(Settings, changes, task.defaults)
@@ -364,10 +367,11 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
         self._learner.prepare()
         return self
 
+    @knows_arguments
     def learn(
         self, steps: float | None = None, *, eval_every: float | None = None, eval_episodes: int | None = None,
         save_best: str | Path | None = None, tensorboard: str | Path | None = None, csv: str | Path | None = None,
-        callback: Callback | None = None, progress: bool | None = None, **others: Any,
+        callback: Callback | None = None, progress: bool | None = None,
     ) -> MultiAdvisor:  # fmt: skip
         """Learn from this many more transitions; returns self.
 
@@ -389,9 +393,6 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
         >>> agent.learn(4_000, eval_every=1_000, eval_episodes=5, callback=keep, progress=False).steps, curve
         (2000, [(1000, 1.0), (2000, 1.0)])
         """
-        if "episodes" in others:
-            raise BadInput("how long to learn is said in steps: learn(100_000); eval_episodes is for evaluations")
-        refuse_others(self.learn, others)
         if steps is None:
             raise BadInput("learn needs the number of steps: learn(100_000)")
         if (steps := whole_number("steps", as_integer(steps))) == 0:
@@ -444,9 +445,9 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
         transition = Transition(observation, action, reward, next_observation, ends, cut, info or {})
         self._learner.observe(transition, following)
 
-    def evaluate(self, episodes: int = 10, *, seeds: int | Iterable[int] = 0, **others: Any) -> Evaluation:
+    @knows_arguments
+    def evaluate(self, episodes: int = 10, *, seeds: int | Iterable[int] = 0) -> Evaluation:
         """Play `episodes` greedy episodes for each seed, or for a single one, without learning."""
-        refuse_others(self.evaluate, others)
         if hasattr(episodes, "step"):
             raise BadInput("an agent is evaluated in its own environment: evaluate(episodes=10)")
         episodes = whole_number("episodes", episodes, 1, MOST_EPISODES)
@@ -454,7 +455,8 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
         if not seeds:
             raise BadInput("no seed to evaluate with: give at least one")
         parts = [self.play(episodes, seed) for seed in seeds]
-        self._caution(np.min([(part.returns * self.task.weights).min(axis=0) for part in parts], axis=0))
+        lowest = np.min([(part.returns * self.task.weights).min(axis=0) for part in parts], axis=0)
+        self._caution(lowest, level=4)
         return Evaluation.of(self.task, EpisodeReturns(*(np.concatenate(axis) for axis in zip(*parts, strict=True))))
 
     def play(self, episodes: int, seed: int = 0) -> EpisodeReturns:
@@ -462,14 +464,17 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
         self._prepare()
         return self._learner.evaluate(episodes, seed)
 
-    def _caution(self, lowest: np.ndarray) -> None:
-        """Say it once where an advisor under a maximum has less than nothing to wish for; lowest [n], weighted."""
+    def _caution(self, lowest: np.ndarray, level: int = 3) -> None:
+        """Say it once where an advisor under a maximum has less than nothing to wish for; lowest [n], weighted.
+
+        `level`: how many calls above is the line that is shown.
+        """
         if self._cautioned or not self.settings.learner_settings.per_advisor:
             return
         doubt = doubtful(self.task, aggregator_of(self.task, self.settings.aggregation, LEARNED), lowest)
         if doubt is not None:
             self._cautioned = True
-            warnings.warn(doubt, Caution, stacklevel=3)
+            warnings.warn(doubt, Caution, stacklevel=level)
 
     # ---- keeping -----------------------------------------------------------------------------------------------------
     def save(self, path: str | Path, record: dict[str, Any] | None = None) -> None:
@@ -498,8 +503,9 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
         return self._learner.tensors()
 
 
+@knows_arguments
 def load(
-    path: str | Path, task: Task | gymnasium.Env | str | None = None, *, reweight: bool | None = None, **others: Any
+    path: str | Path, task: Task | gymnasium.Env | str | None = None, *, reweight: bool | None = None
 ) -> MultiAdvisor:
     """An agent as it was saved; training continues bit for bit as if it had never stopped.
 
@@ -517,7 +523,6 @@ def load(
     ...     load(folder).steps
     100
     """
-    refuse_others(load, others)
     return load_with_record(path, task, reweight)[0]
 
 

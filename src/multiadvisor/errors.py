@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import inspect
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, ParamSpec, Self, TypeVar
 
 _PACKAGE = Path(__file__).parent
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
 
 
 class BadInput(ValueError):
@@ -60,19 +63,6 @@ MEANINGS = {
     "continuous": ", as in learner='sac'", "episodes": "; how long to learn is said in steps",
 }  # fmt: skip
 """What else changed with the name."""
-
-
-def renamed(name: str, known: Iterable[str]) -> str:
-    """The new name of a setting, a flag or a class, spelled the same way; empty where it is not among the known.
-
-    >>> renamed("foci", ["advisors"]), renamed("--games", ["--eval-episodes"]), renamed("gamma", ["alpha"])
-    ('advisors', '--eval-episodes', '')
-    """
-    names, found = set(known), _bare(name)
-    while found := RENAMED.get(found, ""):  # some were renamed twice
-        if (new := _spelled(found, name)) in names:
-            return new
-    return ""
 
 
 def _bare(name: str) -> str:
@@ -180,12 +170,16 @@ NEIGHBOURS = {name: (ours, instead) for names, ours, instead in _NEIGHBOURS for 
 
 
 def neighbour(name: str, known: Iterable[str]) -> str:
-    """What to use here for a name of another library, spelled as a flag if it is one; empty if nobody has it.
+    """What to use for a name of before, or of another library, spelled as a flag if it is one; empty if nobody has it.
 
-    >>> neighbour("total_timesteps", ["steps"]), neighbour("--net-arch", ["--hidden"])
-    ("it is called 'steps' here", "it is called '--hidden' here")
+    >>> neighbour("total_timesteps", ["steps"]), neighbour("--games", ["--eval-episodes"])
+    ("it is called 'steps' here", "it is called '--eval-episodes' now")
     """
     names, bare = set(known), _bare(name)
+    new = bare
+    while new := RENAMED.get(new, ""):  # some were renamed twice
+        if (spelled := _spelled(new, name)) in names:
+            return f"it is called {spelled!r} now{MEANINGS.get(bare, '')}"
     ours, instead = NEIGHBOURS.get(bare) or NEIGHBOURS.get(bare.upper(), ((), ""))
     for one in ours:
         if (spelled := _spelled(one, name)) in names:
@@ -206,9 +200,6 @@ def similar(name: str, known: Iterable[str]) -> list[str]:
 def unknown(kind: str, name: object, known: Iterable[str], otherwise: str = "") -> BadInput:
     """An unknown name, with the closest known one, or all of them, and what else can be done."""
     names = sorted(known)
-    if new := renamed(str(name), names):
-        more = MEANINGS.get(str(name).lstrip("-"), "")
-        return BadInput(f"unknown {kind} {short(str(name))!r}: it is called {new!r} now{more}")
     if answer := neighbour(str(name), names):
         return BadInput(f"unknown {kind} {short(str(name))!r}: {answer}")
     close = similar(str(name), names)
@@ -234,13 +225,15 @@ class KnowsFields:
     kind: ClassVar[str] = "setting"
     """What its fields are called in an error."""
 
-    def __new__(cls, *_given: Any, **named: Any) -> Self:
-        """Refuse what is no field."""
-        known = [item.name for item in dataclasses.fields(cls)]  # type: ignore[arg-type]
-        for name in named:
-            if name not in known:
-                raise unknown(cls.kind, name, known)
-        return super().__new__(cls)
+    if not TYPE_CHECKING:  # editors see the fields
+
+        def __new__(cls, *_given: Any, **named: Any) -> Self:
+            """Refuse what is no field."""
+            known = [item.name for item in dataclasses.fields(cls)]
+            for name in named:
+                if name not in known:
+                    raise unknown(cls.kind, name, known)
+            return super().__new__(cls)
 
 
 class KnowsNeighbours(type):
@@ -252,11 +245,18 @@ class KnowsNeighbours(type):
             raise no_attribute(cls, name)
 
 
-def refuse_others(method: Callable[..., Any], others: Iterable[str]) -> None:
-    """Refuse arguments that a method does not have, with their names here."""
-    names = [each.name for each in inspect.signature(method).parameters.values() if each.kind is not each.VAR_KEYWORD]
-    for name in others:
-        raise unknown(f"argument of {method.__name__}", name, names)
+def knows_arguments(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+    """A function whose errors about unknown arguments name the one that is meant."""
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*given: _Given.args, **named: _Given.kwargs) -> _Result:
+        for name in named:
+            if name not in names:
+                raise unknown(f"argument of {function.__name__}", name, names)
+        return function(*given, **named)
+
+    return call
 
 
 def short(text: str, most: int = 60) -> str:

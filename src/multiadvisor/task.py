@@ -239,7 +239,7 @@ class Task:
     >>> task = mad.make("two-goal")
     >>> task.names, task.actions, task.limit
     (('goal 1', 'goal 2'), ('a_0', 'a_1', 'a_2'), 50)
-    >>> other = task.with_weights(**{"goal 1": 2.0}).with_gammas(**{"goal 2": 0.5}).with_alphas(**{"goal 2": 0.2})
+    >>> other = mad.make(task.with_weights(**{"goal 1": 2.0}), gammas={"goal 2": 0.5}, alphas={"goal 2": 0.2})
     >>> other.weights.tolist(), other.gammas(0.9).tolist(), other.alphas(0.1).tolist()
     ([2.0, 1.0], [0.9, 0.5], [0.1, 0.2])
     >>> mad.make("three-fruits").grid is not None
@@ -274,7 +274,8 @@ class Task:
     goals: Goals | None = None
     """For environments: a bank of general value functions instead of a table for each advisor."""
     defaults: dict[str, Any] = field(default_factory=dict)
-    """Its own defaults of settings, and of the flags of `train`, by name."""
+    """Its own defaults of settings, and of the flags of `train`, by name; of a registered task those of its
+    registration."""
     metrics: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     """Further figures of each episode [episodes], by name, from the advisors' returns [episodes, n]."""
     correction: Advisor | None = None
@@ -423,17 +424,12 @@ class Task:
         return replace(self, advisors=tuple(advisors), options=options, own_weights=own)
 
     def with_weights(self, given: Mapping[str, float] | None = None, /, **weights: float) -> Task:
-        """The same task with other weights, by advisor name or group, in a dictionary or as keywords."""
+        """The same task with other weights, by advisor name or group, in a dictionary or as keywords.
+
+        `make(task, weights=..., gammas=..., alphas=...)` changes their discounts and learning rates as well.
+        """
         task = self if given is None else self.with_numbers("weights", given)
         return task.with_numbers("weights", weights)
-
-    def with_gammas(self, /, **gammas: float) -> Task:
-        """The same task with other discounts, by advisor name or group."""
-        return self.with_numbers("gammas", gammas)
-
-    def with_alphas(self, /, **alphas: float) -> Task:
-        """The same task with other learning rates, by advisor name or group."""
-        return self.with_numbers("alphas", alphas)
 
     def initial_state(self, seed: int = 0) -> np.ndarray:
         """The first state x of an episode of a compiled world.

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 import multiadvisor as mad
 from agents import in_pieces, same
 from multiadvisor.agent import load_with_record
-from multiadvisor.runs.training import train_config
 from multiadvisor.settings import MOST_EVALUATIONS, Schedule
 from multiadvisor.storage import checkpoint, files
 from multiadvisor.storage.checkpoint import FORMAT, LARGEST_JSON, MOST_ENTRIES
@@ -213,11 +212,6 @@ def test_a_record_that_could_not_be_read_again_is_not_written(tmp_path, record):
     refused("too large to be read again", agent.save, tmp_path / "a", record)
     assert mad.load(tmp_path / "a").steps == 10
     assert agent.learn(10, progress=False).steps == 30
-
-
-def test_a_record_of_every_advisor_in_too_many_evaluations_is_refused_before_it_begins():
-    config = {"task": "pac-boy", "record": "every", "schedule": {"steps": 200000, "eval_every": 1, "eval_episodes": 1}}
-    refused("more than a record holds", train_config, config, None, lambda fraction: None)
 
 
 def test_loading_while_another_process_saves_tries_again(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ def job(task="three-fruits", **changes):
 
 DIFFERENT = [
     job(),
-    job(settings={"seed": 2, "planning": "egocentric", "gamma": 0.4}, record="every"),
+    job(settings={"seed": 2, "planning": "egocentric", "gamma": 0.4}),
     job(settings={"seed": 3, "epsilon": 0.5, "alpha": 0.9, "alpha_half": 50}, weights={"fruit (0, 2)": 3.0}),
     job(schedule={**SCHEDULE, "eval_episodes": 0}),
 ]

@@ -86,7 +86,7 @@ def test_the_section_of_networks():
     assert {run.job.config["settings"]["learner"]["batch_size"] for run in runs} == {8}
     assert runs[-1].labels == {"hidden": "16,16", "learning_rate": 0.01}
     assert Grid.from_data(json.loads(json.dumps(grid.as_data()))) == grid
-    by_hand = {"task": "bridge", "record": "last", "settings": {"gamma": 0.9, "learner": {
+    by_hand = {"task": "bridge", "settings": {"gamma": 0.9, "learner": {
         "name": "dqn", "hidden": [16, 16], "learning_rate": 0.01, "batch_size": 8}, "seed": 1}}  # fmt: skip
     assert runs[-1].job.id == Job("train", RunConfig.parse(by_hand).as_config()).id
     [plain] = parse_grid('task = "bridge"').runs()
@@ -183,7 +183,6 @@ BAD = [
     ('task = "bridge"\nseeds = [1, -1]', "a seed is -1"),
     ('task = "bridge"\nseeds = 100000000', "at most 1,000,000"),
     ('task = "bridge"\ntitle = "a\\nb"', "title is no short text"),
-    ('task = "bridge"\nrecord = "all"', "unknown record"),
     ('task = "bridge"\nsettings = 3', "write it as a table"),
     ('task = "bridge"\n[settings]\ngama = 1', "unknown setting 'gama': did you mean 'gamma'"),
     ('task = "bridge"\n[settings]\ngamma = 1.5', "gamma is 1.5"),

@@ -25,7 +25,7 @@ def test_a_job_is_known_by_its_content_alone(config):
     again = json.loads(json.dumps(dict(reversed(config.items()))))
     assert Job("train", config).id == Job("train", again).id
     assert Job("train", config) == Job("train", again)
-    assert Job("train", config).id != Job("episode", config).id
+    assert Job("train", config).id != Job("tours", config).id
     assert Job("train", {**config, "one more": 1}).id != Job("train", config).id
 
 

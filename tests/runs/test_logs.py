@@ -17,7 +17,7 @@ from multiadvisor.core.interrupt import AtOnce, Terminated
 from multiadvisor.explorer.curves import Record, curves
 from multiadvisor.runs import training
 from multiadvisor.runs.live import LIVE, LiveLog, by_term, read_live, terms_of
-from multiadvisor.runs.logs import MEASURES, CsvLog, Progress, room_for_advisors
+from multiadvisor.runs.logs import MEASURES, Progress, csv_log, room_for_advisors
 from multiadvisor.runs.training import LOCK, Training, begin
 from multiadvisor.settings import Schedule, Settings
 from multiadvisor.storage.folder_lock import holder_of
@@ -180,7 +180,8 @@ def test_the_table_has_a_column_for_few_advisors_and_for_groups(capsys):
 def test_names_with_commas_and_quotes_are_columns_too(tmp_path):
     task = mad.make("three-fruits")
     one = {"steps": 10, **dict.fromkeys(MEASURES, 1.0), "metrics": {}, "advisors": dict.fromkeys(task.names, math.pi)}
-    CsvLog(tmp_path / "a.csv", task, [one]).close()
+    with csv_log(tmp_path / "a.csv", task, [one]):
+        pass
     (row,) = rows(tmp_path / "a.csv")
     assert [float(row[f"advisors/{name}"]) for name in task.names] == [math.pi] * 3
     assert room_for_advisors(task, 1000)

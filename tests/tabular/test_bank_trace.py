@@ -17,7 +17,6 @@ from multiadvisor.explain.ablation import without_each
 from multiadvisor.explain.decisions import decider_of
 from multiadvisor.explorer.bundle import episode_pack
 from multiadvisor.runs.pictures import FEARS, WISHES, draw_wishes
-from multiadvisor.runs.sweep_grid import refuse_unaggregated
 from multiadvisor.runs.trace import explain_step, replay
 from multiadvisor.runs.training import RunConfig
 from refusal import refused
@@ -110,7 +109,3 @@ def test_a_sweep_knows_what_is_usual_for_a_task():
     assert (run.settings.planning, run.settings.aggregation, run.settings.gamma) == ("agnostic", "normalised", 0.9)
     assert (run.schedule.evaluations, run.schedule.eval_every) == (2, 20_000)
     assert RunConfig.parse(run.as_config()) == run
-    own = corridor(defaults={"gamma": 0.8, "steps": 3})
-    given = {"task": "corridor", "settings": {"gamma": 0.5}}
-    refused(r"steps .* is 3 by default, which a sweep would not know", refuse_unaggregated, own, given)
-    refuse_unaggregated(own, {**given, "schedule": {"steps": 1}})

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import multiadvisor as mad
-from multiadvisor.envs.world_envs import WorldEnv, WorldVectorEnv
+from multiadvisor.core.rng import ENVIRONMENT, stream_key
+from multiadvisor.envs.compiled_env import CompiledEnv
+from multiadvisor.envs.rollout import vector_rollout
+from multiadvisor.envs.world_envs import WorldEnv
 
 N, W, S, E = range(4)
 SEEDS = range(40)  # enough for every move of a ghost to occur
@@ -118,9 +121,14 @@ def test_ghosts_without_a_way_out_stay_under_both_rules():
         assert env.step(N)[0].tolist() == [1, 2, 1]
 
 
+def many(episodes: int, name: str, **options) -> CompiledEnv:
+    """Episodes of the seeds 0, 1, ..."""
+    return CompiledEnv(mad.make(name, **options), [stream_key(seed, ENVIRONMENT) for seed in range(episodes)])
+
+
 def test_pac_boy_never_starts_on_fruit_and_half_of_the_places_hold_one():
-    envs = WorldVectorEnv("pac-boy", num_envs=400)
-    x, _ = envs.reset(seed=0)
+    envs = many(400, "pac-boy")
+    x = envs.reset()
     world = envs.task.world.constants
     assert envs.task.board.item_cells.tolist() == [c for c in range(76) if c != world.start]
     assert (x[:, 0] == world.start).all()
@@ -131,23 +139,17 @@ def test_pac_boy_never_starts_on_fruit_and_half_of_the_places_hold_one():
 
 
 def test_fruit_grids_have_as_many_fruits_as_asked_for():
-    envs = WorldVectorEnv("fruit-grid", num_envs=200, width=4, height=3, fruits=5)
-    x, _ = envs.reset(seed=0)
+    x = many(200, "fruit-grid", width=4, height=3, fruits=5).reset()
     assert (x[:, 1:].sum(axis=1) == 5).all()
     assert (x[np.arange(200), 1 + x[:, 0]] == 0).all()  # none under Pac-Boy, and cells are places here
     assert set(x[:, 0]) == set(range(12))
 
 
 def random_scores(episodes: int, **options) -> np.ndarray:
-    envs = WorldVectorEnv("pac-boy", num_envs=episodes, **options)
-    envs.reset(seed=0)
-    rng = np.random.default_rng(0)
-    score, playing = np.zeros(episodes), np.ones(episodes, bool)
-    while playing.any():
-        _, reward, terminated, truncated, _ = envs.step(rng.integers(4, size=episodes))
-        score += np.where(playing, reward, 0.0)
-        playing &= ~(terminated | truncated)
-    return score
+    envs, rng = many(episodes, "pac-boy", **options), np.random.default_rng(0)
+    envs.reset()
+    played = vector_rollout(envs, lambda: rng.integers(4, size=episodes))
+    return np.sum([step.reward.sum(axis=1) for step, _ in played], axis=0)
 
 
 @pytest.mark.parametrize(("rules", "low", "high"), [("paper", -90, -70), ("hra", -75, -57)])

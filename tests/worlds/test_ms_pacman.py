@@ -12,12 +12,10 @@ import pytest
 import multiadvisor as mad
 from agents import in_pieces, same
 from command_line import printed, typed
-from command_line import refused as one_line
 from multiadvisor.analysis.episodes import record
 from multiadvisor.cli import main
 from multiadvisor.envs.worlds.atari import ms_pacman, ram
 from multiadvisor.learners.gvf.gvf_spec import FRONTIER, KnownModel
-from multiadvisor.runs import side_by_side
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.pictures import Painting, pixels
 from multiadvisor.studies.reproduction import reproduce
@@ -195,17 +193,6 @@ def test_it_learns_advisors_as_it_meets_their_goals(run):
 @pytest.mark.slow
 def test_a_saved_episode_goes_on_bit_for_bit(run, tmp_path):
     assert same(in_pieces(mad.load(run), None, tmp_path, 25, 35), mad.load(run).learn(60))
-
-
-@pytest.mark.slow
-def test_episodes_side_by_side_are_those_that_are_played_in_step(run, capsys):
-    agent = mad.load(run)
-    plain, split = agent.decider.evaluate(2, 5), side_by_side.evaluate(run, 2, 5, workers=0)
-    for one, other in zip(plain, split, strict=True):
-        assert np.array_equal(one, other)
-    assert len(set(plain.score)) > 1, "the episodes are different ones"
-    told = "--workers plays episodes for their scores"
-    one_line(capsys, told, "evaluate", run, "--episodes", "1", "--workers", "2", "--report")
 
 
 @pytest.mark.slow

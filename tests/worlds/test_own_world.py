@@ -18,7 +18,7 @@ from multiadvisor.core.rng import WORLD, below, draw
 from multiadvisor.envs import render
 from multiadvisor.envs.registry import TASKS, register_task
 from multiadvisor.envs.slots import slot_of
-from multiadvisor.envs.world_envs import MOWorldEnv, WorldEnv
+from multiadvisor.envs.world_envs import WorldEnv
 from multiadvisor.envs.worlds.board import parse_maze
 from multiadvisor.explorer import export
 from multiadvisor.explorer.bundle import describe, episode_pack, run_pack, sends_table
@@ -150,16 +150,14 @@ def test_it_is_drawn(agent):
     task = agent.task
     assert render.text(task, [1, 3, 1]).splitlines()[1:3] == ["██  P   G·██", "████████████"]
     assert render.picture(task, [1, 3, 1]).shape == (48, 96, 3)
-    shown, _ = WorldEnv(task, observation="image").reset(seed=0)
+    [shown] = task.grid.planes(task.initial_state()[None])
     assert shown.shape == (4, 2, 4)
     assert [plane[0].tolist() for plane in shown[1:]] == [[0, 0, 0, 1], [0, 0, 0, 1], [1, 0, 0, 0]]
 
 
 def test_its_rewards_are_bounded_in_gymnasium():
-    space = MOWorldEnv(shuttle()).reward_space
+    space = WorldEnv(shuttle(), vector_reward=True).reward_space
     assert (space.low.tolist(), space.high.tolist()) == ([-2.0, 0.0], [0.0, 1.0])
-    space = MOWorldEnv(shuttle().with_weights(drone=-1.0), rewards="groups").reward_space
-    assert (space.low.tolist(), space.high.tolist()) == ([0.0, 0.0], [2.0, 1.0])
 
 
 def test_it_is_shown_on_the_page(agent, tmp_path):
@@ -191,14 +189,11 @@ def test_a_world_that_answers_nothing_is_learned_in_and_refused_in_one_line_else
     task = silent(shuttle())
     assert mad.check_task(task).ok
     assert mad.MultiAdvisor(task, seed=0).learn(500).evaluate(episodes=2).length > 0
-    space = MOWorldEnv(task).reward_space
+    space = WorldEnv(task, vector_reward=True).reward_space
     assert not np.isfinite([space.low, space.high]).any()
-    space = MOWorldEnv(task.with_weights(drone=0.0), rewards="groups").reward_space
-    assert (space.low.tolist(), space.high.tolist()) == ([0.0, -np.inf], [0.0, np.inf])
     assert render.text(task, [1, 2, 1]) == "shuttle: state [1, 2, 1]"
     refused("'shuttle' is random and does not list its outcomes", theory.enumerate_task, task)
     refused("'shuttle' has no board", render.picture, task, [1, 2, 1])
-    refused("'shuttle' has no board", WorldEnv, task, observation="image")
     refused("'shuttle' is not a maze", theory.exact_agent, task, "egocentric", 0.5)
 
 

@@ -20,7 +20,6 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explorer.curves import weights_text
 from multiadvisor.learners.gvf.gvf_spec import mark_of
 from multiadvisor.runs.pictures import with_pictures
-from multiadvisor.runs.side_by_side import evaluate
 from multiadvisor.runs.trace import record_evaluation
 from multiadvisor.settings import whole_number
 from multiadvisor.storage.files import check_writable, write_atomically
@@ -45,8 +44,6 @@ def parser() -> Parser:
     flags.add_argument("run", type=Path, metavar="RUN", nargs="+", help="the folder of a saved run, or several")
     flags.flag("--episodes", int, "episodes to play", 10)
     flags.flag("--seed", int, "seed of the episodes", 0)
-    flags.flag("--workers", int, "processes that play episodes side by side, for tasks like ms-pacman with a bank of "
-               "general value functions; the episodes are the same (default 1)")  # fmt: skip
     flags.flag("--trace", Path, "record the episodes, step by step, in this file")
     flags.flag("--frames", bool, "with --trace: a picture of every step, 10 MB at most")
     flags.flag("--video", Path, "an episode as .mp4 or .gif, or with --moments the scenes around them (needs "
@@ -85,12 +82,6 @@ def _check(given: Any) -> None:
         raise BadInput("--trace keeps the episodes of one run: name one")
     if given.frames and given.trace is None:
         raise BadInput("--frames puts pictures into the file of --trace: name one")
-    if given.workers is not None:
-        whole_number("workers", given.workers, 1)
-        if given.trace is not None or given.report or given.moments is not None or given.video is not None:
-            raise BadInput(
-                "--workers plays episodes for their scores: leave it out, or --trace, --report, --moments and --video"
-            )
     if given.video is not None:
         if len(given.run) > 1:
             raise BadInput("--video shows the episodes of one run: name one")
@@ -122,7 +113,7 @@ def _evaluated(given: Any, folder: Path) -> tuple[dict[str, Any], str]:
             traced = with_pictures(traced, agent.task)
         traced.save(given.trace)
     else:
-        seen = _seen(agent, given, folder) if looked is None else Evaluation.of(agent.task, looked.played)
+        seen = Evaluation.of(agent.task, looked.played) if looked else agent.evaluate(given.episodes, seeds=given.seed)
     result = _result(folder, agent, seen, given.report)
     text = [str(seen)]
     if looked is not None and given.report:
@@ -166,15 +157,6 @@ def _tried_out(
     except BadInput as error:
         return f"(not tried out: {error})"
     return "\n".join([*lines, f"({asked})"])
-
-
-def _seen(agent: MultiAdvisor, given: Any, folder: Path) -> Evaluation:
-    """The episodes, one after the other or side by side."""
-    if given.workers is None or given.workers == 1:
-        return agent.evaluate(given.episodes, seeds=(given.seed,))
-
-    episodes = whole_number("episodes", given.episodes, 1)
-    return Evaluation.of(agent.task, evaluate(folder, episodes, given.seed, given.workers, given.named))
 
 
 def _film(agent: MultiAdvisor, given: Any, picked: list[dict[str, Any]] | None) -> str:

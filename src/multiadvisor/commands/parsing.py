@@ -24,7 +24,7 @@ from multiadvisor.core.plugins import own_object
 from multiadvisor.envs.gymnasium_tasks import DEFAULT_LIMIT
 from multiadvisor.envs.presets import GYMNASIUM
 from multiadvisor.envs.registry import TASKS, environment_id, make, options_of, own_options, unknown_task
-from multiadvisor.errors import BadInput, neighbour, renamed, unknown
+from multiadvisor.errors import BadInput, neighbour, unknown
 from multiadvisor.learners.kinds import AUTO, LEARNERS, LearnerSettings, learners_with, with_own
 from multiadvisor.settings import described, whole_number
 from multiadvisor.storage.checkpoint import read_header
@@ -377,7 +377,7 @@ def _unexpected(word: str, known: Sequence[str], command: str, environment: str 
     flag = word.partition("=")[0]
     if not flag.startswith("--"):
         return BadInput(f"unknown flag {flag!r}: flags are words after two dashes, see {command} --help")
-    if renamed(flag, known) or neighbour(flag, known):
+    if neighbour(flag, known):
         return unknown("flag", flag, known)
     name = flag.removeprefix("--").replace("-", "_")
     # compared without the dashes, which all flags have in common

@@ -119,27 +119,26 @@ class Worlds(Simulator):
         super().__init__(env)
         if not isinstance(env, WorldEnv):
             raise ValueError("it is not a compiled world")
-        self._play = env._play
 
     def save(self) -> Any:
         """The state, the steps, the key, and whether the episode is over."""
-        env = self._play.env
-        return env.x.copy(), env.elapsed.copy(), env.keys.copy(), self._play.over.copy()
+        env = self.env.compiled
+        return env.x.copy(), env.elapsed.copy(), env.keys.copy(), self.env.over
 
     def restore(self, moment: Moment) -> None:
         """Write them back."""
         x, elapsed, keys, over = moment.numbers
-        env = self._play.env
-        env.x[...], env.elapsed[...], env.keys[...], self._play.over = x, elapsed, keys, over.copy()
+        env = self.env.compiled
+        env.x[...], env.elapsed[...], env.keys[...], self.env.over = x, elapsed, keys, over
 
     def reseed(self, seed: int) -> None:
         """Another key."""
-        self._play.env.keys[:] = stream_key(seed, ENVIRONMENT)
+        self.env.compiled.keys[:] = stream_key(seed, ENVIRONMENT)
 
     def at(self, x: np.ndarray) -> Moment:
         """A state of the world, in the first step of an episode."""
-        env = self._play.env
-        numbers = x[None].copy(), np.zeros_like(env.elapsed), env.keys.copy(), np.zeros(1, bool)
+        env = self.env.compiled
+        numbers = x[None].copy(), np.zeros_like(env.elapsed), env.keys.copy(), False
         return Moment(0, (), x if len(x) > 1 else int(x[0]), numbers)
 
 

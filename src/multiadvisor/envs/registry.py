@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from multiadvisor.core.identity import NotPlain, plain
 from multiadvisor.envs.presets import GYMNASIUM, PRESETS
-from multiadvisor.errors import BadInput, neighbour, renamed, short, unknown
+from multiadvisor.errors import BadInput, neighbour, short, unknown
 from multiadvisor.learners.kinds import learners_with
 from multiadvisor.settings import Settings, number_between, whole_number
 from multiadvisor.task import BY_ADVISOR, Advisor, Task
@@ -289,10 +289,8 @@ def make_registered(name: str, options: dict[str, Any]) -> Task:
     # where the maker says otherwise, such as the text of a file instead of its name, that is kept
     kept = {option: task.options.get(option, value) for option, value in given.items()}
     known = kept if task.world is None and not task.known else task.known  # an environment is known by its options
-    identifier = task.known.get("environment", {}).get("id")
-    own = task.defaults != (GYMNASIUM if identifier is None else defaults_of(identifier))  # and not those of its kind
-    defaults = task.defaults if task.defaults and own else defaults_of(name)  # which sweeps know before it is made
-    return replace(task, maker=name, by_hand="", options=kept, known=known, defaults=defaults)
+    # its defaults are those of its registration, which sweeps know before it is made
+    return replace(task, maker=name, by_hand="", options=kept, known=known, defaults=defaults_of(name))
 
 
 # ---- given to an agent -----------------------------------------------------------------------------------------------
@@ -300,7 +298,7 @@ OPTIONS = [each.name for each in inspect.signature(make).parameters.values() if 
 """What is the task's own; all else that `make` is given goes to the environment."""
 
 
-def task_and_own(task: Any, advisors: Any, given: dict[str, Any]) -> tuple[Task, dict[str, Any]]:
+def task_and_own(task: Any, advisors: Any, given: Mapping[str, Any]) -> tuple[Task, dict[str, Any]]:
     """The task that is meant, with what `make` takes for it; and settings of the learner that were given beside.
 
     >>> task, own = task_and_own("FrozenLake-v1", None, {"hidden": (8,), "max_episode_steps": 9})
@@ -324,7 +322,7 @@ def _unknown_keyword(task: Any, name: str, takes: list[str]) -> BadInput:
     if isinstance(task, Task) and name in OPTIONS:
         return BadInput(f"{name} is for making a task, and this one is made: give it to make")
     known = [*(item.name for item in dataclasses.fields(Settings)), *learners_with(), *takes]
-    theirs, close = renamed(name, known) or neighbour(name, known), difflib.get_close_matches(name, known, n=1)
+    theirs, close = neighbour(name, known), difflib.get_close_matches(name, known, n=1)
     if not isinstance(task, str) or theirs or (close and name not in own_options(task)):
         return unknown("setting", name, known)
     return BadInput(
@@ -346,16 +344,13 @@ def own_options(task: str) -> Collection[str]:
 
 
 # ---- registering -----------------------------------------------------------------------------------------------------
-def register_task(
-    name: str, *, environment: str | None = None, defaults: dict[str, Any] | None = None
-) -> Callable[[Maker], Maker]:
+def register_task(name: str, *, defaults: dict[str, Any] | None = None) -> Callable[[Maker], Maker]:
     """Register a function that makes a task: for `make`, the command line, sweeps, checkpoints and Gymnasium alike.
 
     Its parameters are the task's options: each has a default and a type, bool, int, float or str, so that flags and
     files can set it, and is kept in the task's `options`. `Literal` lists the values that it may have, and
-    `Annotated[int, Between(1, 9)]` bounds it. Its docstring is what `tasks` shows. If it is not a compiled world,
-    `environment` names what Gymnasium creates instead, `module:Class`. `defaults` is the task's own `defaults`, for
-    code that has to know it before the task is made, as sweeps do.
+    `Annotated[int, Between(1, 9)]` bounds it. Its docstring is what `tasks` shows. `defaults` become the task's own,
+    whatever the function says: sweeps have to know them before the task is made.
 
     >>> from dataclasses import replace
     >>> from multiadvisor import make
@@ -376,8 +371,6 @@ def register_task(
             if option in BY_ADVISOR:
                 raise BadInput(f"option {option!r} of task {name!r} is one that every task has: choose another name")
         TASKS[name] = build
-        if environment is not None:
-            ENVIRONMENTS[name] = environment
         if defaults is not None:
             PRESETS[name] = defaults
         _register_environment(name)
@@ -404,15 +397,15 @@ def _register_environment(task: str) -> None:
     """
     from gymnasium.envs.registration import register, registry
 
-    home, name = "multiadvisor.envs.world_envs", f"{environment_name(task)}-v0"
+    name = f"{environment_name(task)}-v0"
     entries: dict[str, dict[str, Any]] = {
-        f"multiadvisor/{prefix}{name}": {
-            "entry_point": f"{home}:{kind}WorldEnv", "vector_entry_point": f"{home}:{kind}WorldVectorEnv",
-            "disable_env_checker": kind == "MO",  # the checker takes every reward for a number
-            "kwargs": {"task": task},
+        f"multiadvisor/{'mo-' * vector}{name}": {
+            "entry_point": "multiadvisor.envs.world_envs:WorldEnv",
+            "disable_env_checker": vector,  # the checker takes every reward for a number
+            "kwargs": {"task": task, "vector_reward": vector},
         }
-        for prefix, kind in (("", ""), ("mo-", "MO"))
-    }  # fmt: skip
+        for vector in (False, True)
+    }
     if task in ENVIRONMENTS:
         entries = {f"multiadvisor/{name}": {"entry_point": ENVIRONMENTS[task]}}
     for identifier, entry in entries.items():

@@ -22,7 +22,7 @@ from multiadvisor.runs.ledger import read_result
 from multiadvisor.runs.logs import MEASURES, are_evaluations
 from multiadvisor.task import BY_ADVISOR
 
-_CONFIG = ("task", "options", "settings", "schedule", "record")  # of a result: what it was trained by
+_CONFIG = ("task", "options", "settings", "schedule")  # of a result: what it was trained by
 OWN = "reward"
 """A score by the task's own weights, in the place of the score of a run that was trained with others."""
 

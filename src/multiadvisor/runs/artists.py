@@ -61,7 +61,7 @@ class _Artist:
         self.child: Child | None = None
         self.going: Generator[Any] | None = None
         """The scenes of an episode, as long as there is more of it."""
-        self.busy, self.used = False, 0.0
+        self.lock, self.used = threading.Lock(), 0.0
         atexit.register(self.end)
 
     def begin(self, task: Task, order: Order) -> Iterator[Scene]:
@@ -158,7 +158,6 @@ class _Artist:
 _here = [_Artist(away=False)]
 _away = [_Artist(away=True) for _ in range(_PROCESSES)]
 _unmade: set[str] = set()
-_change = threading.Condition()
 
 
 @contextlib.contextmanager
@@ -181,31 +180,23 @@ def replayed(task: Task, order: Order, going: Iterator[Scene] | None = None) -> 
 def end_idle() -> None:
     """End the processes that draw nothing at this moment; whoever wants a picture starts one again."""
     for artist in _away:
-        with _change:
-            if artist.busy:
-                continue
-            artist.busy = True
-        artist.leave()
-        artist.end()
-        with _change:
-            artist.busy = False
-            _change.notify_all()
+        if artist.lock.acquire(blocking=False):
+            try:
+                artist.leave()
+                artist.end()
+            finally:
+                artist.lock.release()
 
 
 @contextlib.contextmanager
 def _taken(artists: list[_Artist], going: object) -> Iterator[_Artist]:
     """One of them for a while: who is at this episode, or at none, or whose episode was wanted longest ago."""
-    with _change:
-        _change.wait_for(lambda: not all(one.busy for one in artists))
-        free = [one for one in artists if not one.busy]
-        artist = min(free, key=lambda one: (one.going is not going, one.used if one.going else -one.used))
-        artist.busy = True
-    try:
-        yield artist
-    finally:
-        with _change:
-            artist.busy, artist.used = False, time.monotonic()
-            _change.notify_all()
+    artist = min(artists, key=lambda one: (one.going is not going, one.lock.locked(), one.used if one.going else -1.0))
+    with artist.lock:
+        try:
+            yield artist
+        finally:
+            artist.used = time.monotonic()
 
 
 # ---- the process -----------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from multiadvisor.runs.ledger import (
 )  # fmt: skip
 from multiadvisor.runs.logs import MEASURES, are_evaluations
 from multiadvisor.runs.sweep_grid import LEARNER, Grid, Run, grid_of, read_grid, shown
-from multiadvisor.runs.tensorboard import TensorBoardLog
+from multiadvisor.runs.tensorboard import tensorboard_log
 from multiadvisor.settings import whole_number
 from multiadvisor.storage.files import plainly, write_atomically
 from multiadvisor.storage.sealed import read_sealed, seal
@@ -299,8 +299,7 @@ def tidy(done: list[RunResult]) -> dict[str, list[Any]]:
 def write_tensorboard(folder: Path, done: list[RunResult]) -> None:
     """A folder under `tensorboard/` for each run that has none yet.
 
-    The figures of every evaluation, and the advisors' returns by name: of every evaluation where the grid says
-    `record = "every"`, else of the last.
+    The figures of every evaluation, and the advisors' returns in the last by name.
     """
     home = folder / "tensorboard"
     for item in done:
@@ -313,8 +312,9 @@ def write_tensorboard(folder: Path, done: list[RunResult]) -> None:
             part = Path(tempfile.mkdtemp(prefix=".part-", dir=home))
             try:
                 *others, last = item.result["evaluations"]
-                last = {**last, "advisors": last.get("advisors") or item.result["advisors"]}
-                TensorBoardLog(part, [*others, last], resume=False).close()
+                last = {**last, "advisors": item.result["advisors"]}
+                with tensorboard_log(part, [*others, last], resume=False):
+                    pass
                 part.chmod(0o755)
                 part.rename(place)
             finally:

@@ -47,7 +47,6 @@ class Kind(NamedTuple):
 
 KINDS: dict[str, Kind] = {
     "train": Kind("multiadvisor.runs.training", "train_config", 600.0),  # slow environments evaluate for minutes
-    "episode": Kind("multiadvisor.runs.side_by_side", "play_episode", 900.0),
 }
 
 

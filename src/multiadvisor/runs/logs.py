@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.errors import no_attribute
@@ -20,6 +21,8 @@ from multiadvisor.storage.files import check_replaceable, plainly, write_atomica
 from multiadvisor.storage.sealed import NUMBER, fits
 from multiadvisor.task import Task
 
+Keep = Callable[[dict[str, Any]], None]
+"""What a log does with an evaluation, at once."""
 MEASURES = ("score", "length", "terminated")  # of every evaluation
 _EVALUATION = {
     "steps": int, **dict.fromkeys(MEASURES, (NUMBER, None)), "metrics": {str: NUMBER}, "advisors?": {str: NUMBER},
@@ -56,16 +59,6 @@ def _no_part(now: Progress, name: str) -> NoReturn:
 Progress.__getattr__ = _no_part  # type: ignore[attr-defined]
 
 
-class Log(Protocol):
-    """A callback that keeps what it is told."""
-
-    def __call__(self, now: Progress) -> None:
-        """Write it down, at once."""
-
-    def close(self) -> None:
-        """There is no more."""
-
-
 def figures(evaluation: dict[str, Any]) -> dict[str, float]:
     """What there is to say of an evaluation, by name: its measures, the task's metrics and each advisor's mean return.
 
@@ -85,35 +78,26 @@ def room_for_advisors(task: Task, evaluations: int) -> bool:
     return evaluations * (others + task.n) <= MOST_ENTRIES
 
 
-class CsvLog:
+@contextmanager
+def csv_log(path: Path, task: Task, evaluations: Sequence[dict[str, Any]] = ()) -> Iterator[Keep]:
     """A row for each evaluation: the steps so far, its measures, metrics and each advisor's mean return."""
+    metrics = [f"metrics/{name}" for name in task.metric_names]
+    columns = ["steps", *MEASURES, *metrics, *(f"advisors/{name}" for name in task.names)]
 
-    def __init__(self, path: Path, task: Task, evaluations: Sequence[dict[str, Any]] = ()) -> None:
-        metrics = [f"metrics/{name}" for name in task.metric_names]
-        self._columns = ["steps", *MEASURES, *metrics, *(f"advisors/{name}" for name in task.names)]
-        head = self._line(self._columns)
-        own = head.encode()
-        check_replaceable(path, "write the log to", "the log of such a run", lambda first: first == own, len(own))
-        with plainly(f"write {str(path)!r}"):
-            write_atomically(path, "".join([head, *map(self._row, evaluations)]).encode())
-            self._file = path.open("a", encoding="utf-8", newline="")
-
-    @staticmethod
-    def _line(cells: Sequence[Any]) -> str:
+    def line(cells: Sequence[Any]) -> str:
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerow(cells)
         return text.getvalue()
 
-    def _row(self, evaluation: dict[str, Any]) -> str:
+    def row(evaluation: dict[str, Any]) -> str:
         found = {"steps": evaluation["steps"], **figures(evaluation)}
-        return self._line([found.get(name, "") for name in self._columns])
+        return line([found.get(name, "") for name in columns])
 
-    def __call__(self, now: Progress) -> None:
-        """A row more for an evaluation, at once."""
-        if now.evaluation is not None:
-            self._file.write(self._row(now.evaluation))
-            self._file.flush()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+    head = line(columns)
+    own = head.encode()
+    check_replaceable(path, "write the log to", "the log of such a run", lambda first: first == own, len(own))
+    with plainly(f"write {str(path)!r}"):
+        write_atomically(path, "".join([head, *map(row, evaluations)]).encode())
+        file = path.open("a", encoding="utf-8", newline="", buffering=1)
+    with file:
+        yield lambda evaluation: print(row(evaluation), end="", file=file)

@@ -18,22 +18,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.core.optional_dependencies import require
 from multiadvisor.envs.names import refuse_numbers_for_names
-from multiadvisor.envs.registry import FILES, defaults_of
+from multiadvisor.envs.registry import FILES
 from multiadvisor.envs.worlds.board import read_maze
 from multiadvisor.errors import BadInput, short, unknown
-from multiadvisor.learners.kinds import LEARNERS, kind_of, resolved
+from multiadvisor.learners.kinds import LEARNERS
 from multiadvisor.runs.jobs import Job
 from multiadvisor.runs.training import RunConfig
 from multiadvisor.settings import Schedule, Settings, whole_number
 from multiadvisor.storage.files import plainly
-from multiadvisor.task import BY_ADVISOR, Task
+from multiadvisor.task import BY_ADVISOR
 
 FORMAT = 1
 LEARNER = "learner"
 SECTIONS = ("options", "settings", LEARNER, *BY_ADVISOR, "schedule")
-_TOP = ("format", "title", "task", "seeds", "record", *SECTIONS)
+_TOP = ("format", "title", "task", "seeds", *SECTIONS)
 _LARGEST_FILE = 1 << 20
 _MOST_RUNS = 1_000_000
 
@@ -97,7 +96,6 @@ class Grid:
     axes: tuple[Axis, ...]
     """Tasks, then the sections in the order of the file, then the ranges."""
     seeds: tuple[int, ...]
-    record: str = "last"
 
     @property
     def ranges(self) -> tuple[Axis, ...]:
@@ -113,7 +111,7 @@ class Grid:
         """Every combination as (labels, config without a seed)."""
         found = []
         for values in itertools.product(*(axis.values for axis in self.axes)):
-            config: dict[str, Any] = {"record": self.record, "settings": {}}
+            config: dict[str, Any] = {"settings": {}}
             pairs = list(zip(self.axes, values, strict=True))
             for axis, value in pairs:
                 (config if axis.section == "task" else _section(config, axis.section))[axis.name] = value
@@ -150,13 +148,10 @@ class Grid:
             if key not in seen:
                 seen.add(key)
                 task = run.make_task()
-                refuse_unaggregated(task, config)
                 notes += [task.note] if task.note else []
-                own = resolved(task, settings).learner_settings
-                if own.network:
-                    require(kind_of(own).extra)
+                agent = MultiAdvisor(task, settings)  # what cannot learn this is refused now
+                if agent.settings.learner_settings.network:
                     refuse_numbers_for_names(task)
-                MultiAdvisor(task, settings)  # what cannot learn this is refused now
             if task.endless and (task.gammas(settings.gamma) == 1).any():
                 raise BadInput(f"gamma is 1 and no episode of {task.name!r} ever ends: choose it below 1")
         return list(dict.fromkeys(notes))
@@ -165,31 +160,19 @@ class Grid:
         """For the frozen copy: what a file says, as a list, as the order of the axes counts."""
         values = [[axis.section, axis.name, axis.span._asdict() if axis.span else list(axis.values)]
                   for axis in self.axes]  # fmt: skip
-        return {"title": self.title, "seeds": list(self.seeds), "record": self.record, "values": values}
+        return {"title": self.title, "seeds": list(self.seeds), "values": values}
 
     @classmethod
     def from_data(cls, data: Any) -> Grid:
         """The grid of a frozen copy."""
         try:
-            tables: dict[str, Any] = {key: data[key] for key in ("title", "seeds", "record")}
+            tables: dict[str, Any] = {key: data[key] for key in ("title", "seeds")}
             for section, name, value in data["values"]:
                 tables.setdefault(str(section), {})[str(name)] = value
             return _grid({**tables, "task": tables["task"]["task"]})
         except (KeyError, TypeError, ValueError) as error:
             broken = BadInput("the frozen copy of the sweep lacks a field: restore it from a copy")
             raise error if isinstance(error, BadInput) else broken from None
-
-
-def refuse_unaggregated(task: Task, config: dict[str, Any]) -> None:
-    """Refuse a task with defaults of its own that its registration does not tell: a run's data are made before it."""
-    given = {*config.get("settings", {}), *config.get("schedule", {})}
-    known = defaults_of(config["task"]).items()
-    own = [name for name, value in task.defaults.items() if (name, value) not in known]
-    if missing := [name for name in own if name not in given]:
-        raise BadInput(
-            f"{missing[0]} of task {task.name!r} is {task.defaults[missing[0]]!r} by default, which a sweep would not "
-            "know: write it into the grid, or register the task with defaults=..."
-        )
 
 
 def _section(config: dict[str, Any], section: str) -> dict[str, Any]:
@@ -249,7 +232,7 @@ def _grid(data: Mapping[str, Any], home: Path = Path()) -> Grid:
     form = whole_number("format", data.get("format", FORMAT), 1)
     if form > FORMAT:
         raise BadInput(f"this grid has format {form}, of a newer multiadvisor: upgrade to use it")
-    title, record = data.get("title", ""), data.get("record", "last")
+    title = data.get("title", "")
     if not isinstance(title, str) or len(title) > 200 or not title.isprintable():
         raise BadInput("title is no short text of one line: give one, or leave it out")
     if "task" not in data:
@@ -272,7 +255,7 @@ def _grid(data: Mapping[str, Any], home: Path = Path()) -> Grid:
                 ranges.append(_range(section, name, value))
             else:
                 axes.append(_axis(section, name, value, home))
-    grid = Grid(title, (*axes, *ranges), _seeds(data.get("seeds", 1)), record)
+    grid = Grid(title, (*axes, *ranges), _seeds(data.get("seeds", 1)))
     if (size := math.prod(len(axis.values) for axis in axes) * len(grid.seeds)) > _MOST_RUNS:
         raise BadInput(f"the grid has {size:,} runs: a sweep takes at most {_MOST_RUNS:,}")
     return grid

@@ -2,52 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from multiadvisor.core.optional_dependencies import needed
 from multiadvisor.errors import BadInput
-from multiadvisor.runs.logs import Progress, figures
+from multiadvisor.runs.logs import Keep, figures
 from multiadvisor.storage.files import check_writable, plainly
 
 _SUFFIX = ".multiadvisor"
 """How the files of a training end, so that a resumed one finds its own."""
 
 
-def _put_all(writer: Any, evaluation: dict[str, Any]) -> None:
-    """The figures of an evaluation, under their very names: `add_scalar` would make one curve of "a b" and "a_b"."""
-    from tensorboardX.proto.summary_pb2 import Summary
-
-    for name, value in figures(evaluation).items():
-        summary = Summary(value=[Summary.Value(tag=name, simple_value=value)])
-        writer.file_writer.add_summary(summary, evaluation["steps"], walltime=float(evaluation["steps"]))
-
-
-class TensorBoardLog:
+@contextmanager
+def tensorboard_log(folder: Path, evaluations: Sequence[dict[str, Any]], resume: bool) -> Iterator[Keep]:
     """Every evaluation of a training, at its number of steps, as soon as it is there."""
+    with needed("tensorboard"):
+        from tensorboardX import SummaryWriter
+        from tensorboardX.proto.summary_pb2 import Summary
+    check_writable(folder)
+    before = list(folder.glob(f"events.*{_SUFFIX}")) if folder.is_dir() else []
+    if before and not resume:
+        raise BadInput(f"{str(folder)!r} holds the log of a run already: name another folder, or add --resume")
+    with plainly(f"write {str(folder)!r}"):
+        for file in before:  # all that it holds is in the evaluations, but for those that are made again
+            file.unlink()
+        writer = SummaryWriter(str(folder), filename_suffix=_SUFFIX, write_to_disk=True)
 
-    def __init__(self, folder: Path, evaluations: Sequence[dict[str, Any]], resume: bool) -> None:
-        with needed("tensorboard"):
-            from tensorboardX import SummaryWriter
-        check_writable(folder)
-        before = list(folder.glob(f"events.*{_SUFFIX}")) if folder.is_dir() else []
-        if before and not resume:
-            raise BadInput(f"{str(folder)!r} holds the log of a run already: name another folder, or add --resume")
-        with plainly(f"write {str(folder)!r}"):
-            for file in before:  # all that it holds is in the evaluations, but for those that are made again
-                file.unlink()
-            self._writer = SummaryWriter(str(folder), filename_suffix=_SUFFIX, write_to_disk=True)
+    def keep(evaluation: dict[str, Any]) -> None:
+        step = evaluation["steps"]
+        for name, value in figures(evaluation).items():  # `add_scalar` would make one curve of "a b" and "a_b"
+            summary = Summary(value=[Summary.Value(tag=name, simple_value=value)])
+            writer.file_writer.add_summary(summary, step, walltime=float(step))
+        writer.flush()
+
+    with closing(writer):
         for evaluation in evaluations:
-            _put_all(self._writer, evaluation)
-        self._writer.flush()
-
-    def __call__(self, now: Progress) -> None:
-        """The figures of an evaluation, at once."""
-        if now.evaluation is not None:
-            _put_all(self._writer, now.evaluation)
-            self._writer.flush()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._writer.close()
+            keep(evaluation)
+        yield keep

@@ -27,9 +27,9 @@ from multiadvisor.envs.registry import checked_options, defaults_of, make
 from multiadvisor.errors import BadInput, Diverged, short, takes_one, unknown
 from multiadvisor.learners.kinds import kind_of, resolved
 from multiadvisor.runs.live import LIVE, LiveLog
-from multiadvisor.runs.logs import MEASURES, CsvLog, Log, Progress, are_evaluations, room_for_advisors
+from multiadvisor.runs.logs import MEASURES, Keep, Progress, are_evaluations, csv_log, room_for_advisors
 from multiadvisor.runs.stuck_monitor import allowance, look
-from multiadvisor.runs.tensorboard import TensorBoardLog
+from multiadvisor.runs.tensorboard import tensorboard_log
 from multiadvisor.settings import Schedule, Settings, as_integer, described, finite_number
 from multiadvisor.storage.checkpoint import read_header
 from multiadvisor.storage.files import check_writable, named
@@ -222,21 +222,23 @@ def logged(
     csv: Path | None = None, resume: bool = False, progress: bool | None = None,
 ) -> Training:  # fmt: skip
     """`training.run`, with its logs; those of a resumed run are given at once what it has already."""
-    logs: list[Log] = []
+    logs: list[Keep] = []
     with ExitStack() as stack:
         if tensorboard is not None:
-            logs.append(stack.enter_context(closing(TensorBoardLog(tensorboard, training.evaluations, resume))))
+            logs.append(stack.enter_context(tensorboard_log(tensorboard, training.evaluations, resume)))
         if csv is not None:
-            logs.append(stack.enter_context(closing(CsvLog(csv, training.agent.task, training.evaluations))))
-        if live:
-            logs.append(stack.enter_context(closing(LiveLog(training))))
+            logs.append(stack.enter_context(csv_log(csv, training.agent.task, training.evaluations)))
+        watched = stack.enter_context(closing(LiveLog(training))) if live else None
 
         def tell(now: Progress) -> Any:
-            for log in logs:
-                log(now)
+            if now.evaluation is not None:
+                for keep in logs:
+                    keep(now.evaluation)
+            if watched is not None:
+                watched(now)
             return None if callback is None else callback(now)
 
-        return training.run(tell if logs or callback else None, progress=progress)
+        return training.run(tell if logs or live or callback else None, progress=progress)
 
 
 _EVALUATIONS = 10  # where nothing else is said, of a training that is asked to keep its best agent or a log
@@ -385,9 +387,8 @@ def begin_job(task: Task, settings: Settings, schedule: Schedule, folder: Path |
 
 
 # ---- a run as a job --------------------------------------------------------------------------------------------------
-RECORDS = ("last", "every")
 _KEYS = {
-    "task": str, "options": dict, "settings": dict, "schedule": dict, "record": str, **dict.fromkeys(BY_ADVISOR, dict),
+    "task": str, "options": dict, "settings": dict, "schedule": dict, **dict.fromkeys(BY_ADVISOR, dict),
 }  # fmt: skip
 
 
@@ -401,8 +402,6 @@ class RunConfig:
     schedule: Schedule
     own: dict[str, dict[str, float]]
     """Weights, gammas and alphas other than the task's own, by advisor or group."""
-    record: str = "last"
-    """Of which evaluations the advisors' returns are kept by name: the last, or every one."""
 
     @classmethod
     def parse(cls, config: dict[str, Any]) -> RunConfig:
@@ -428,30 +427,19 @@ class RunConfig:
             for what, one in BY_ADVISOR.items()
             if config.get(what)
         }
-        if (record := config.get("record", "last")) not in RECORDS:
-            raise unknown("record", record, RECORDS)
         options = checked_options(config["task"], config.get("options", {}))
-        return cls(config["task"], options, settings, schedule, own, record)
+        return cls(config["task"], options, settings, schedule, own)
 
     def as_config(self) -> dict[str, Any]:
         """The plain data again, complete: every default is written out, so that equal runs have equal configs."""
         return {
             "task": self.task, "options": self.options, "settings": dataclasses.asdict(self.settings),
-            "schedule": dataclasses.asdict(self.schedule), "record": self.record, **self.own,
+            "schedule": dataclasses.asdict(self.schedule), **self.own,
         }  # fmt: skip
 
     def make_task(self) -> Task:
         """The task, with the numbers of its own."""
         return make(self.task, **{**self.options, **self.own})
-
-    def check_record(self, task: Task) -> None:
-        """Refuse to keep more of the evaluations than a result holds."""
-        evaluations = self.schedule.evaluations
-        if self.record == "every" and not room_for_advisors(task, evaluations):
-            raise BadInput(
-                f"{evaluations} evaluations with the returns of {task.n} advisors each are more than a record "
-                "holds: evaluate less often, or choose record = 'last'"
-            )
 
     def result(self, agent: MultiAdvisor, evaluations: list[dict[str, Any]], last: Evaluation | None) -> dict[str, Any]:
         """The result of the job, as data: the same for the same configuration, on whatever engine."""
@@ -470,10 +458,9 @@ def train_config(config: dict[str, Any], folder: Path | None, tell: Callable[[fl
     The run is saved to `folder` on the way; one that was killed goes on from there, bit for bit.
     """
     run = RunConfig.parse(config)
-    task, schedule = run.make_task(), run.schedule
-    run.check_record(task)
-    training = begin_job(task, run.settings, schedule, folder)
-    training.by_advisor, training.keep_last = run.record == "every", False
+    schedule = run.schedule
+    training = begin_job(run.make_task(), run.settings, schedule, folder)
+    training.by_advisor = training.keep_last = False
     training.run(lambda now: tell(now.steps / schedule.steps))
     agent, episodes = training.agent, schedule.eval_episodes
     seen = agent.evaluate(episodes, seeds=(schedule.evaluations,)) if episodes else None

@@ -15,7 +15,6 @@ from multiadvisor.envs.step import copied, finite_reward
 from multiadvisor.errors import BadInput
 from multiadvisor.learners.finite_choice import FiniteChoice
 from multiadvisor.learners.gvf import bank
-from multiadvisor.learners.gvf.env_workers import NOTHING, EnvWorker, EnvWorkers
 from multiadvisor.learners.gvf.gvf_spec import FRONTIER, REFUGE, KnownModel
 from multiadvisor.learners.gvf.safety_plan import FOLLOWERS
 from multiadvisor.learners.protocol import Advice, Decision, Exploration, nobody
@@ -70,7 +69,6 @@ class BankLearner(FiniteChoice):
         self.clock, self.tally = np.array([0, 0, 0, 1]), np.zeros(2)
         self.exploration = Exploration()
         self.segment = Segment(task.name, settings.seed)
-        self.workers = EnvWorkers(task, settings.seed, self.goals.emulators) if self.goals.emulators > 1 else None
         self._observation: Any = None
         self._touched: set[int] = set()  # rooms of this episode
         self.scores: list[float] = []  # of the episodes that came to their end
@@ -204,9 +202,6 @@ class BankLearner(FiniteChoice):
 
     def run(self, steps: int) -> None:
         """Play and learn for this many steps."""
-        if self.workers is not None:
-            self.workers.run(steps, self._receive, self._send)
-            return
         with self._lock as lock:
             if lock.user is not self and self.segment.actions:
                 self._return()
@@ -250,27 +245,6 @@ class BankLearner(FiniteChoice):
         clock[EPISODE_STEP] += 1
         self.tally[0] += reward
         if terminated or truncated:
-            self._end()
-
-    def _send(self, worker: EnvWorker) -> None:
-        """The next action of an episode among several; where it is over, of the next episode."""
-        step = self.steps + (0 if self.workers is None else self.workers.waiting)
-        if worker.observation is None:
-            worker.reset(worker.segment.next_seed(step))
-        self._enter(worker.observation)
-        worker.send(*self._choose(worker.observation, self._word(self.key, step), self.settings.exploring(step), True))
-
-    def _receive(self, worker: EnvWorker) -> None:
-        """What the last action of an episode among several brought."""
-        before, action = worker.observation, worker.sent
-        after, reward, terminated, truncated = worker.remote.receive()
-        self._learn(before, action, worker.greedy, reward, after, terminated)
-        worker.observation, worker.sent = after, NOTHING
-        worker.segment.actions.append(action)
-        self.clock[STEP] += 1
-        worker.score += reward
-        if terminated or truncated:
-            self.tally[0], worker.score, worker.observation = worker.score, 0.0, None
             self._end()
 
     def _learn(self, before: Any, action: int, greedy: int, reward: float, after: Any, terminated: bool) -> None:
@@ -329,8 +303,6 @@ class BankLearner(FiniteChoice):
             "trail": np.array(self.segment.actions, np.int64), "touched": np.array(sorted(self._touched), np.int64),
             "scores": np.array(self.scores, float), **self.exploration.tensors(self.steps),
         }  # fmt: skip
-        if self.workers is not None:
-            found.update(self.workers.tensors(), seeded_at=self.clock[STEP : STEP + 1].copy())
         for number, room in enumerate(self.rooms):
             if room is None:
                 continue
@@ -360,8 +332,6 @@ class BankLearner(FiniteChoice):
             self._restored(tensors, f"room{number}.") if f"room{number}.met" in tensors else None
             for number in range(rooms)
         ]
-        if self.workers is not None:
-            self.workers.restore(tensors, actions)
         self.clock[:], self.tally[:] = clock, tally
         self.segment.seeded_at, self.segment.actions = int(seeded_at[0]), trail.tolist()
         self._touched, self.scores = set(touched.tolist()), scores.tolist()

@@ -95,12 +95,9 @@ class Goals:
     """From the observation, and what is known already, to what threatens; only needed by who points at a `REFUGE`."""
     ahead: int = 24
     """Steps that are looked ahead for a refuge."""
-    emulators: int = 1
-    """Episodes that are played at the same time while learning; if there are several, each is in a process of its
-    own."""
 
     def __post_init__(self) -> None:
-        for name, least in (("states", 1), ("rooms", 1), ("sweeps", 0), ("ahead", 1), ("emulators", 1)):
+        for name, least in (("states", 1), ("rooms", 1), ("sweeps", 0), ("ahead", 1)):
             whole_number(f"Goals({name}=...)", getattr(self, name), least)
         number_between("Goals(restless=...)", self.restless, 0, 1)
         for name in ("place", "heading"):

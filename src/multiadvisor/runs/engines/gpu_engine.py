@@ -90,7 +90,6 @@ class GpuEngine:
             raise BadInput(f"jobs of the kind {order.kind!r} are no training runs")
         run = RunConfig.parse(order.config)
         task = self._task(run)
-        run.check_record(task)
         agent = MultiAdvisor(task, run.settings)
         lane_learner(agent)
         return _Lane(order, run, agent)
@@ -174,8 +173,7 @@ class GpuEngine:
             for k, episodes in enumerate(batch.played()):
                 try:
                     last[k] = _seen(lanes[k], episodes)
-                    every = lanes[k].run.record == "every"
-                    records[k].append(evaluation_record(lanes[k].agent.task, steps, last[k], every))
+                    records[k].append(evaluation_record(lanes[k].agent.task, steps, last[k]))
                 except BadInput as error:
                     failed.setdefault(k, str(error))
         seconds = (time.monotonic() - start) / len(lanes)

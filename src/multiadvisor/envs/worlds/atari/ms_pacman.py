@@ -172,7 +172,7 @@ def mark(picture: np.ndarray, cell: int, strength: float) -> None:
 @register_task("ms-pacman")
 def ms_pacman(
     without: str = "", spare: bool = True, sweeps: Annotated[int, Between(0)] = 10,
-    sticky: float = STICKY, limit: int = LIMIT, emulators: Annotated[int, Between(1, 64)] = 1,
+    sticky: float = STICKY, limit: int = LIMIT,
 ) -> Task:  # fmt: skip
     """Atari's Ms. Pac-Man in an emulator, seen through its memory: pellets, pills, fruit and ghosts are advisors.
 
@@ -181,7 +181,6 @@ def ms_pacman(
     sweeps: how often all that was observed is replayed after each episode.
     sticky: the probability that the machine repeats the last action.
     limit: episodes are cut off after this many steps of four frames.
-    emulators: episodes that are played at the same time while learning, each in a process of its own.
     """
     silent = tuple(name.strip() for name in without.split(",")) if without else ()
     for name in silent:
@@ -191,8 +190,7 @@ def ms_pacman(
     goals = Goals(
         states=ram.CELLS * ram.DIRECTIONS, place=PLACE, local=local_state, rooms=ram.MAZES, room=maze_of,
         aim=partial(aim, EXPLORE, spare, silent=silent), paid=paid, cut=is_new_life,
-        sweeps=sweeps, wary=0.05, restless=RESTLESS, mark=mark, label=label, heading=HEADING,
-        threat=threat, emulators=emulators,
+        sweeps=sweeps, wary=0.05, restless=RESTLESS, mark=mark, label=label, heading=HEADING, threat=threat,
     )  # fmt: skip
     env = MsPacman(sticky, limit)
     return Task(
