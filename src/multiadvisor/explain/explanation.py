@@ -32,15 +32,13 @@ from multiadvisor.explain.leads import Lead, PlanLead, followed, lead
 from multiadvisor.explain.msx import MSX, msx
 from multiadvisor.explain.sentences import COMPASS, action_text, figure, sentence_of
 from multiadvisor.learners.kinds import own_settings
-from multiadvisor.learners.protocol import Decision, push_shares
+from multiadvisor.learners.protocol import push_shares
 from multiadvisor.settings import CAVEAT
 from multiadvisor.task import Advisor
 
 if TYPE_CHECKING:
     from multiadvisor.analysis.episodes import Episodes, RecordedStep
 
-ENTROPY = "entropy"
-"""What is expected of acting unpredictably: it stands beside an actor's advisors and is not one of them."""
 _NAMED = 3  # this many advisors without whom it would act differently are printed
 _SHOWN = 8  # this many differences are printed
 
@@ -463,23 +461,19 @@ def _other(
 
 def explain_numbers(
     task: str, pair: tuple[np.ndarray, np.ndarray], names: Sequence[str], values: np.ndarray, weights: np.ndarray,
-    push: Push, entropy: np.ndarray | None = None,
+    push: Push, beside: int = 0,
 ) -> Explanation:  # fmt: skip
-    """Explain one of two continuous actions from values [m, 2], weights [m] and, if it is known, the entropy's [2].
+    """Explain one of two continuous actions from values [m, 2] and weights [m]; the last `beside` are no advisors.
 
-    >>> values, push = np.array([[2.0, 0.5], [-0.5, 0.0]]), Push({})
+    >>> values, push = np.array([[2.0, 0.5], [-0.5, 0.0], [0.75, 0.0]]), Push({})
     >>> pair = (np.ones(1), np.zeros(1))
-    >>> explain_numbers("", pair, ["speed", "fuel"], values, np.ones(2), push).sentence
+    >>> explain_numbers("", pair, ["speed", "fuel"], values[:2], np.ones(2), push).sentence
     'chooses (1.00) rather than (0.00), as its networks expect: speed, 1.50, outweighs fuel, -0.50'
-    >>> explain_numbers("", pair, ["fuel"], values[1:], np.ones(1), push, np.array([0.75, 0.0])).sentence
+    >>> explain_numbers("", pair, ["fuel", "entropy"], values[1:], np.ones(2), push, beside=1).sentence
     'chooses (1.00) rather than (0.00), as its networks expect: entropy (no advisor), 0.75, outweighs fuel, -0.50'
     """
-    beside = int(entropy is not None)
-    if entropy is not None:
-        names, values, weights = [*names, ENTROPY], np.concatenate([values, entropy[None]]), np.append(weights, 1.0)
-    mine, other = (np.ravel(one).tolist() for one in pair)
     found = explain_advice(names, values, weights, ["taken", "other"], action="taken", against="other", task=task)
-    texts = (action_text(pair[0]), action_text(pair[1]))
+    texts, (mine, other) = (action_text(pair[0]), action_text(pair[1])), (np.ravel(one).tolist() for one in pair)
     return dataclasses.replace(found, actions=texts, numbers=(mine, other), push=push, beside=beside, caveat=CAVEAT)
 
 
@@ -498,8 +492,13 @@ def explain(agent: Any, state: Any, action: Any = None, against: Any = None) -> 
     task, decider = agent.task, decider_of(agent)
     decision = decider.compare(state, action, against)
     names = [decider.asked[j].name for j in decision.advisors.tolist()]
-    if decision.compared is not None:
-        return _explain_compared(task.name, names, decision, len(agent.advisors))
+    if (pair := decision.compared) is not None:  # the entropy comes behind the advisors
+        shares, left = push_shares(pair.slopes)
+        gap = float((decision.weights * decision.values[:, 0]).sum()) - pair.control
+        push = Push(dict(zip(names, shares.tolist(), strict=False)), left, pair.control, gap, pair.slopes)
+        beside = int((decision.advisors >= len(agent.advisors)).sum())
+        both = pair.mine, pair.other
+        return explain_numbers(task.name, both, names, decision.values, decision.weights, push, beside)
     action = task.first_action + decision.action if action is None else _numbered(task, action)
     against, here = _numbered(task, against), surroundings(agent, state)
     return explain_advised(agent, names, decision.values, action, against, here, state, decision.weights)
@@ -561,22 +560,8 @@ def explain_recorded(
             "explain an observation with agent.explain"
         )
     assert seen.weights is not None
-    n = len(seen.names) - (len(trace.names) - len(agent.advisors) if beside is None else beside)
-    push = Push({} if seen.push is None else dict(zip(seen.names[:n], seen.push[:n].tolist(), strict=True)))
+    beside = len(trace.names) - len(agent.advisors) if beside is None else beside
+    shares = [] if seen.push is None else seen.push[: len(seen.names) - beside].tolist()
     pair = np.asarray(seen.action), trace.box.to_environment(np.zeros(trace.box.size))
-    return explain_numbers(
-        agent.task.name, pair, seen.names[:n], seen.advice[:n], seen.weights[:n], push, *seen.advice[n:]
-    )
-
-
-def _explain_compared(task: str, names: Sequence[str], decision: Decision, advisors: int) -> Explanation:
-    """Why an actor takes this action, of real numbers, rather than another; the entropy comes behind the advisors."""
-    assert decision.compared is not None
-    assert decision.push is not None
-    pair, count = decision.compared, int((decision.advisors < advisors).sum())
-    entropy = decision.values[count] if count < len(names) else None
-    shares, left = push_shares(pair.slopes)
-    gap = float((decision.weights * decision.values[:, 0]).sum()) - pair.control
-    push = Push(dict(zip(names[:count], shares.tolist(), strict=True)), left, pair.control, gap, pair.slopes)
-    values, weights = decision.values[:count], decision.weights[:count]
-    return explain_numbers(task, (pair.mine, pair.other), names[:count], values, weights, push, entropy)
+    push = Push(dict(zip(seen.names, shares, strict=False)))
+    return explain_numbers(agent.task.name, pair, seen.names, seen.advice, seen.weights, push, beside)
