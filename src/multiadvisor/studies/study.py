@@ -244,6 +244,10 @@ class Figure:
     table: Table = ()
     episode: dict[str, Any] | None = None
     """A recorded episode of Pac-Boy, which becomes a video."""
+    svg: str = ""
+    """The panels, once they are drawn."""
+    gif: bytes = b""
+    """The episode, once it is drawn."""
 
 
 @dataclass(frozen=True)

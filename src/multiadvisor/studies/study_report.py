@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.runs.jobs import Job
 from multiadvisor.storage.files import write_atomically
 from multiadvisor.studies.claims import PARTLY, Finding, counts, judge_all, verdict
-from multiadvisor.studies.page import Item, Page, Section, html, markdown
+from multiadvisor.studies.page import Page, Section, html, markdown
 from multiadvisor.studies.paper.dqn_clipped import dqn_jobs, shipped
 from multiadvisor.studies.study import (
     ALL,
@@ -86,26 +86,25 @@ def read_report(folder: Path) -> Evidence:
 def _section(study: Study, evidence: Evidence, out: Path, tell: Status) -> Section:
     from multiadvisor.viz import plots
 
-    items, episodes = [], []
+    drawn, episodes = [], []
     for figure in study.figures(evidence):
         tell(f"the report: {figure.name}")
-        svg = gif = b""
         if figure.panels:
-            drawn = plots.several(*figure.panels, size=figure.size, across=figure.across)
-            svg, png = plots.both(drawn, figure.name)
+            svg, png = plots.both(plots.several(*figure.panels, size=figure.size, across=figure.across), figure.name)
             write_atomically(out / "figures" / f"{figure.name}.svg", svg)
             write_atomically(out / "figures" / f"{figure.name}.png", png)
+            figure = replace(figure, svg=svg.decode())
         if figure.episode is not None:
             from multiadvisor.envs.registry import make
             from multiadvisor.viz import video
 
             base = out / "videos" / figure.name
             episodes.append(video.save_episode(make("pac-boy"), figure.episode, figure.title, base))
-            gif = Path(f"{base}.gif").read_bytes()
-        items.append(Item(figure.name, figure.title, figure.text, svg.decode(), figure.table, gif))
+            figure = replace(figure, gif=Path(f"{base}.gif").read_bytes())
+        drawn.append(figure)
     if episodes:
         write_atomically(out / "poster.png", video.poster(episodes))
-    return Section(study.name, study.title, tuple(items))
+    return study, drawn
 
 
 # ---- words -----------------------------------------------------------------------------------------------------------
@@ -221,7 +220,7 @@ def build(studies: Sequence[Study], evidence: Evidence, out: Path) -> Report:
     write_atomically(out / "claims.json", claims.encode())
     write_atomically(out / "report.md", markdown(page).encode())
     write_atomically(out / "report.html", html(page).encode())
-    tables = (item.table for section in sections for item in section.items if item.table)
+    tables = (item.table for _, items in sections for item in items if item.table)
     data = {key: value for study in studies for key, value in study.data(evidence).items()}
     return Report(out / "report.html", findings, page.summary, next(tables, ()), data)
 
