@@ -370,7 +370,6 @@ def test_plans_follow_the_flags():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("attractors --seeds 999999999999999999999", "seeds is 999999999999999999999: give an integer of at most 10000"),
         ("attractors --seeds 100000000", "seeds is 100000000: give an integer of at most 10000"),
         ("value-function --seeds 100000000", "seeds is 100000000: give an integer of at most 10000"),
         ("noise --epochs 100000000", "epochs is 100000000: give an integer of at most 100000"),
