@@ -28,7 +28,7 @@ from multiadvisor.core.aggregator import Aggregator, Team, aggregator_of, learne
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.explain.ablation import best, contributions, disagreement, rounding, without_each
 from multiadvisor.explain.decisions import decider_of
-from multiadvisor.explain.leads import Lead, PlanLead, followed, lead
+from multiadvisor.explain.leads import Lead, Plan, followed, lead
 from multiadvisor.explain.msx import MSX, msx
 from multiadvisor.explain.sentences import COMPASS, action_text, figure, sentence_of
 from multiadvisor.learners.kinds import own_settings
@@ -41,31 +41,6 @@ if TYPE_CHECKING:
 
 _NAMED = 3  # this many advisors without whom it would act differently are printed
 _SHOWN = 8  # this many differences are printed
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The plan that the action follows, of those of one group; and the best of those that would rather do otherwise."""
-
-    advisor: str
-    value: float
-    """What it is worth to all of its group."""
-    worth: dict[str, float]
-    """And to each, times its weight, the most first."""
-    next: str | None
-    """None where no plan would; so are the three below."""
-    next_action: str | None
-    next_value: float | None
-    margin: float | None
-    """The lead over the next; below 0 where others than the group decided."""
-
-    def __str__(self) -> str:
-        shares = [f"{name} {figure(value)}" for name, value in self.worth.items()]
-        first = f"follows the plan of {self.advisor}, worth {figure(self.value)}: {_first(shares)}"
-        if self.next_value is None or self.margin is None:
-            return f"{first}; no plan would act differently"
-        beaten = f"that of {self.next}, {figure(self.next_value)} for {self.next_action}"
-        return f"{first}; {figure(self.margin, '+')} ahead of {beaten}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,11 +245,6 @@ class Explanation:
         """Where the strongest wish decides: whose it is and whom it beats, by their places."""
         return lead(self.advice, self.weights, self.aggregator, self.tolerance)
 
-    @cached_property
-    def plan_leads(self) -> tuple[PlanLead, ...]:
-        """Where plans are compared: whose is followed, by their places."""
-        return followed(self.weights, self.aggregator, self.chosen, self.tolerance)
-
     @property
     def leader(self) -> Lead | None:
         """The same by name."""
@@ -285,18 +255,10 @@ class Explanation:
             return named
         return named._replace(next=self.names[one.next], next_action=self.actions[one.next_action])
 
-    @property
+    @cached_property
     def plans(self) -> tuple[Plan, ...]:
         """Where plans are compared: whose is followed, a plan for each group."""
-        return tuple(self._named(plan) for plan in self.plan_leads)
-
-    def _named(self, plan: PlanLead) -> Plan:
-        order = np.argsort(-np.abs(plan.worth), kind="stable")
-        worth = {self.names[plan.members[k]]: float(plan.worth[k]) for k in order.tolist()}
-        if plan.next is None or plan.next_action is None or plan.next_value is None:
-            return Plan(plan.planner.name, plan.value, worth, None, None, None, None)
-        action, by = self.actions[plan.next_action], plan.value - plan.next_value
-        return Plan(plan.planner.name, plan.value, worth, plan.next.name, action, plan.next_value, by)
+        return followed(self.names, self.actions, self.weights, self.aggregator, self.chosen, self.tolerance)
 
     # ---- the state -----------------------------------------------------------------------------------------------
     @property
@@ -345,7 +307,7 @@ class Explanation:
         marks = {name: "*" if name in self.greedy and self.push is None else "" for name in self.actions}
         lines = [self.sentence, *filter(None, [self.caveat]), ""]
         lines.append("  ".join(f"{a} {figure(q)}{marks[a]}" for a, q in self.preferences.items()))
-        lines += [*([_leading(self.leader)] if self.leader else []), *map(str, self.plans)]
+        lines += [*([_leading(self.leader)] if self.leader else []), *map(_following, self.plans)]
         if self.against is not None and self.names:
             lines += self._listed()
         if self.push is not None:
@@ -388,6 +350,16 @@ def _leading(one: Lead) -> str:
     if one.next_value is None or one.margin is None:
         return f"{first}, and no other advisor would act differently"
     return f"{first}, {figure(one.margin, '+')} ahead of {one.next} {figure(one.next_value)} for {one.next_action}"
+
+
+def _following(plan: Plan) -> str:
+    """Whose plan is followed, what it is worth to whom, and what it is ahead of."""
+    shares = _first([f"{name} {figure(value)}" for name, value in plan.worth.items()])
+    first = f"follows the plan of {plan.advisor}, worth {figure(plan.value)}: {shares}"
+    if plan.next_value is None or plan.margin is None:
+        return f"{first}; no plan would act differently"
+    beaten = f"that of {plan.next}, {figure(plan.next_value)} for {plan.next_action}"
+    return f"{first}; {figure(plan.margin, '+')} ahead of {beaten}"
 
 
 def _first(parts: list[str]) -> str:
