@@ -12,7 +12,7 @@ from multiadvisor.analysis.episode_report import report_on, table_of
 from multiadvisor.analysis.episodes import play, record
 from multiadvisor.analysis.moments import moments
 from multiadvisor.analysis.trace_file import check_place
-from multiadvisor.commands.parsing import Parser, add_named_task, named_task, number, parse, show, table
+from multiadvisor.commands.parsing import Parser, add_named_task, named_task, number, parse, refuse_beside, show, table
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.core.rng import evaluation_seed
 from multiadvisor.diagnosis.kept import consequences_of, tried_out
@@ -87,10 +87,7 @@ def _check(given: Any) -> None:
         raise BadInput("--frames puts pictures into the file of --trace: name one")
     if given.workers is not None:
         whole_number("workers", given.workers, 1)
-        if given.trace is not None or given.report or given.moments is not None or given.video is not None:
-            raise BadInput(
-                "--workers plays episodes for their scores: leave it out, or --trace, --report, --moments and --video"
-            )
+    refuse_beside(given, "workers", "plays episodes for their scores", ("trace", "report", "moments", "video"))
     if given.video is not None:
         if len(given.run) > 1:
             raise BadInput("--video shows the episodes of one run: name one")
