@@ -211,8 +211,8 @@ def test_both_twins_say_the_same(written):
 def test_figures_say_what_was_shortened(written):
     out, _ = written
     page, twin = (out / "report.html").read_text(), (out / "report.md").read_text()
-    for said in ("value-function experiment has 1 seed (", "tabular settings end after 2 of 50 epochs",
-                 "runs in other mazes end after 1 of 50 epochs", "What is called final is the mean of all 2 epochs.",
+    for said in ("jobs with 1 of 50 epochs; 3 jobs with 1 of 500 epochs; ", "jobs with 2 of 50 epochs. For the full",
+                 "What is called final is the mean of all 2 epochs.",
                  "2 seeds are few", f"<code>{dqn_clipped.shipped().about['command']}</code>"):  # fmt: skip
         assert said in page
     made = dqn_clipped.shipped()
@@ -232,7 +232,7 @@ def test_the_summary_says_what_is_short_and_how_to_have_it_long(monkeypatch):
     assert "Shortened" not in said("noise", False)
     short = said("pac-boy", False)
     assert "DQN-clipped is not trained here: 3 seeds of 12 epochs, made by `make it` on Linux, device cpu, " in short
-    assert "Shortened: runs end after 12 of 50 epochs. For the full length give --full." in short
+    assert "Shortened: 1 job with 12 of 50 epochs. For the full length give --full." in short
     assert "So few seeds" in short
     ships(monkeypatch, 50, 16)
     short = said("pac-boy", False)
@@ -241,7 +241,7 @@ def test_the_summary_says_what_is_short_and_how_to_have_it_long(monkeypatch):
     assert "So few seeds" not in short
     short = said("all", True, 2, 1)
     assert "2 seeds of 1 epoch of 20,000" in short
-    assert "Shortened: runs end after 1 of 50 epochs." in short
+    assert "jobs with 1 of 50 epochs. For" in short
     assert "For the full length leave out --epochs." in short
     assert '"partly" reproduced at most' in short
 

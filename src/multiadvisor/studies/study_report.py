@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from importlib import metadata
@@ -16,7 +17,7 @@ from multiadvisor.runs.jobs import Job
 from multiadvisor.storage.files import write_atomically
 from multiadvisor.studies.claims import PARTLY, Finding, counts, judge_all, verdict
 from multiadvisor.studies.page import Page, Section, html, markdown
-from multiadvisor.studies.paper.dqn_clipped import SHIPPED, shipped
+from multiadvisor.studies.paper.dqn_clipped import ON_FEATURES, SHIPPED, shipped
 from multiadvisor.studies.study import (
     ALL,
     FULL_EPOCHS,
@@ -111,6 +112,7 @@ def _section(study: Study, evidence: Evidence, out: Path, tell: Status) -> Secti
 def paper_summary(findings: Sequence[Finding], plan: Plan, studies: Sequence[Study]) -> list[str]:
     """The first words of a report on the paper, or on what is beyond it."""
     found, jobs = counts(findings), unique(job for study in studies for job in study.jobs(plan))
+    jobs = [job for job in jobs if job.config.get("file") != ON_FEATURES.name]  # whose length no flag changes
     left = sum(one.judgement is None for one in findings)
     words = ", ".join(f"{count} {word}" for word, count in found.items())
     whose = "of the paper that were" if studies[0].report == ALL else "that are not the paper's and were"
@@ -137,8 +139,9 @@ def paper_summary(findings: Sequence[Finding], plan: Plan, studies: Sequence[Stu
 
 def _shortened(plan: Plan, jobs: Sequence[Job], besides: str) -> list[str]:
     """What ends before the paper's runs did or is left out, what that means, and how to have it at full length."""
-    lengths = sorted({length for job in jobs if (length := epochs_of_job(job)) is not None and length[0] < length[1]})
-    short = [f"runs end after {had} of {full} epochs" for had, full in lengths]
+    found = Counter(length for job in jobs if (length := epochs_of_job(job)) is not None)
+    lengths = sorted((had, full) for had, full in found if had < full)
+    short = [f"{many(found[length], 'job')} with {length[0]} of {length[1]} epochs" for length in lengths]
     short += [besides] * bool(besides and not plan.full)
     if not short:
         return []
