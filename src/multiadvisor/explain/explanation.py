@@ -445,7 +445,8 @@ def explain_numbers(
     'chooses (1.00) rather than (0.00), as its networks expect: entropy (no advisor), 0.75, outweighs fuel, -0.50'
     """
     found = explain_advice(names, values, weights, ["taken", "other"], action="taken", against="other", task=task)
-    texts, (mine, other) = (action_text(pair[0]), action_text(pair[1])), (np.ravel(one).tolist() for one in pair)
+    mine, other = (np.ravel(one).tolist() for one in pair)
+    texts = (action_text(pair[0]), action_text(pair[1]))
     return dataclasses.replace(found, actions=texts, numbers=(mine, other), push=push, beside=beside, caveat=CAVEAT)
 
 
