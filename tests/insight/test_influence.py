@@ -7,7 +7,7 @@ import multiadvisor as mad
 from multiadvisor.analysis.calibration import calibration, counts, returns
 from multiadvisor.analysis.episode_report import report, report_on
 from multiadvisor.analysis.episodes import play
-from multiadvisor.analysis.influence import influence
+from multiadvisor.analysis.influence import group_influence, influence
 from multiadvisor.analysis.moments import disagreements, moments, pick, stakes
 from multiadvisor.core.aggregator import Team, aggregator_of
 from multiadvisor.task import Advisor
@@ -41,7 +41,7 @@ def test_influence_is_what_leaving_each_advisor_out_brings(aggregation):
     now = aggregator.prefer(advice, heard)
     choice = now.argmax(axis=1)
     found = influence(advice, heard, aggregator, choice)
-    together = influence(advice, heard, aggregator, choice, [np.array([0, 1, 2]), np.array([3, 4])])
+    together = group_influence(advice, heard, aggregator, choice, [np.array([0, 1, 2]), np.array([3, 4])])
     for k, silent in enumerate([[0], [1], [2], [3], [4], [0, 1, 2], [3, 4]]):
         share, fall = 0.0, 0.0
         for step in range(len(advice)):
@@ -67,7 +67,7 @@ def test_who_has_no_say_has_no_influence_and_who_is_alone_has_all():
     found = influence(advice, np.tile([1.0, 0.0], (4, 1)), aggregator, np.ones(4, int))
     assert found.changed.tolist() == [0.5, 0.0]  # without anybody the action is drawn
     assert found.spoke.tolist() == [4, 0]
-    assert influence(advice, np.ones((4, 2)), aggregator, np.zeros(4, int), []).spoke.tolist() == []
+    assert group_influence(advice, np.ones((4, 2)), aggregator, np.zeros(4, int), []).spoke.tolist() == []
 
 
 def test_returns_are_sums_of_what_followed():

@@ -12,7 +12,7 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.analysis.calibration import ACTOR, ACTOR_SUM, Calibration, calibration
 from multiadvisor.analysis.episodes import Episodes, play
-from multiadvisor.analysis.influence import Influence, influence, pushing
+from multiadvisor.analysis.influence import Influence, group_influence, influence, pushing
 from multiadvisor.analysis.stuck import Stuck, find_stuck
 from multiadvisor.core.aggregator import Team, plannings_of
 from multiadvisor.learners.kinds import own_settings
@@ -210,7 +210,8 @@ def _influence(episodes: Episodes, members: list[np.ndarray] | None) -> Influenc
     if episodes.push is not None:
         each = [np.array([j]) for j in range(len(episodes.advisors))] if members is None else members
         return pushing(episodes.push, episodes.heard, each)
-    return influence(episodes.advice, episodes.heard, episodes.aggregator, episodes.choice, members)
+    steps = (episodes.advice, episodes.heard, episodes.aggregator, episodes.choice)
+    return influence(*steps) if members is None else group_influence(*steps, members)
 
 
 def report(agent: MultiAdvisor, episodes: int = 20, seed: int = 0) -> Report:

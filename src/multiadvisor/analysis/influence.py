@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.core.aggregator import Aggregator
+from multiadvisor.explain.ablation import rounding, without_each
 
 
 class Influence(NamedTuple):
@@ -55,32 +56,39 @@ def change(silent: np.ndarray, now: np.ndarray, chosen: Any, tolerance: Any) -> 
     return chance, np.where(kept, 0.0, silent.max(axis=-1) - there)
 
 
-def influence(
-    advice: np.ndarray, heard: np.ndarray, aggregator: Aggregator, choice: np.ndarray,
-    members: list[np.ndarray] | None = None,
-) -> Influence:  # fmt: skip
+def influence(advice: np.ndarray, heard: np.ndarray, aggregator: Aggregator, choice: np.ndarray) -> Influence:
     """From advice [T, n, A], weights [T, n] (0: no say), how these n are heard, and the actions taken [T].
-
-    Of each advisor, or of groups with these members, each of which is silent as a whole.
 
     >>> from multiadvisor.explain.ablation import summed
     >>> advice = np.array([[[1.0, 0.0], [0.0, 3.0], [0.5, 0.0]]])
     >>> influence(advice, np.ones((1, 3)), summed(3), np.array([1])).of(1)
     {'spoke': 1, 'changed': 1.0, 'margin': 1.5}
     """
-    members = [np.array([j]) for j in range(advice.shape[1])] if members is None else members
+    steps, n, _ = advice.shape
+    chance, fall = np.zeros((steps, n)), np.zeros((steps, n))
+    for step in range(steps):
+        who = np.flatnonzero(heard[step])
+        if len(who):
+            own, given, weights = aggregator._replace(of=aggregator.of[who]), advice[step, who], heard[step, who]
+            silent, now = without_each(given, weights, own), own.prefer(given, weights)  # [m, A], [A]
+            tolerance = rounding(given, weights, own)
+            chance[step, who], fall[step, who] = change(silent, now, int(choice[step]), tolerance)
+    return _summary((heard != 0).sum(axis=0), chance, fall)
+
+
+def group_influence(
+    advice: np.ndarray, heard: np.ndarray, aggregator: Aggregator, choice: np.ndarray, members: list[np.ndarray]
+) -> Influence:
+    """The same of groups of advisors, each of which is silent as a whole; `members` are the indices of each."""
     now = aggregator.prefer(advice, heard)  # [T, A]
     size = np.abs(heard[:, :, None] * advice).sum(axis=1).max(axis=1)  # [T]
     tolerance = np.finfo(float).eps * (advice.shape[1] + 1) * size
-    times, falls, spoke = np.zeros((3, len(members)))
+    chance, fall = np.zeros((2, len(members), len(advice)))
     for k, group in enumerate(members):
-        at = np.flatnonzero((heard[:, group] != 0).any(axis=1))
-        without = heard[at]
+        without = heard.copy()
         without[:, group] = 0.0
-        chance, fall = change(aggregator.prefer(advice[at], without), now[at], choice[at], tolerance[at])
-        times[k], falls[k], spoke[k] = chance.sum(), fall.sum(), len(at)
-    by = np.divide(falls, times, out=np.zeros(len(times)), where=times > 0)
-    return Influence(spoke.astype(np.int64), times / max(len(advice), 1), by)
+        chance[k], fall[k] = change(aggregator.prefer(advice, without), now, choice, tolerance)
+    return _summary(_spoke(heard, members), chance.T, fall.T)
 
 
 def pushing(push: np.ndarray, heard: np.ndarray, members: list[np.ndarray]) -> Influence:
@@ -92,5 +100,16 @@ def pushing(push: np.ndarray, heard: np.ndarray, members: list[np.ndarray]) -> I
     known = np.array([np.isfinite(push[:, group]).any() for group in members], bool)
     total = np.array([np.nansum(push[:, group]) for group in members])
     nothing, share = np.full(len(members), np.nan), np.where(known, total / max(len(push), 1), np.nan)
-    spoke = np.array([(heard[:, group] != 0).any(axis=1).sum() for group in members], np.int64)
-    return Influence(spoke, nothing, nothing, share)
+    return Influence(_spoke(heard, members), nothing, nothing, share)
+
+
+def _spoke(heard: np.ndarray, members: list[np.ndarray]) -> np.ndarray:
+    """[groups] steps in which somebody of a group had a say."""
+    return np.array([(heard[:, group] != 0).any(axis=1).sum() for group in members], np.int64)
+
+
+def _summary(spoke: np.ndarray, chance: np.ndarray, fall: np.ndarray) -> Influence:
+    """From chances and falls [T, n]."""
+    times = chance.sum(axis=0)
+    by = np.divide(fall.sum(axis=0), times, out=np.zeros(len(times)), where=times > 0)
+    return Influence(spoke, times / max(len(chance), 1), by)
