@@ -573,15 +573,6 @@ def test_the_table_says_what_was_measured_and_what_is_only_a_lower_bound():
     assert "measured:* touches of an episode by which DQN-clipped is above empathic 0.9<br>*reproduced if:* the" in text
 
 
-def test_words_under_the_figures_follow_the_numbers():
-    def said(changes, name):
-        (figure,) = (one for one in pac_boy_study.figures(evidence_of(changes)) if one.name == name)
-        return figure.text
-
-    assert "shortest episodes are those of egocentric 0.4" in said({}, "pac-boy-touches")
-    assert "shortest episodes are those of empathic 0.9" in said({("empathic 0.9", "length"): 90.0}, "pac-boy-touches")
-
-
 # ---- words -----------------------------------------------------------------------------------------------------------
 def test_words_beside_numbers_follow_them():
     often = verdict_of("egocentric-low-takes-no-risk", {("egocentric 0.4", "touches"): 2.13}).explanation

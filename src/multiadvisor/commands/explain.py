@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import load
+from multiadvisor.analysis.episodes import Episodes, record
 from multiadvisor.analysis.trace_file import read_trace
 from multiadvisor.commands.parsing import Parser, add_named_task, named_task, parse, show
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.core.rng import evaluation_seed
 from multiadvisor.diagnosis.kept import consequences_of, tried_out
-from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
 from multiadvisor.errors import BadInput
-from multiadvisor.explain.decisions import decider_of
 from multiadvisor.explain.explanation import action_named
 from multiadvisor.learners.kinds import CONTINUOUS, kind_of
 from multiadvisor.runs.trace import explain_step, record_evaluation
@@ -69,19 +68,24 @@ def run(arguments: Sequence[str]) -> int:
 
     trace = None if given.trace is None else read_trace(given.trace)
     agent = load(given.run, named_task(given, given.run))
-    own = agent.settings.learner_settings
     if given.against is not None and not _numbers(agent):
         action_named(agent.task.actions, given.against, agent.task.first_action)  # refused before anything is played
-    if trace is None and (_numbers(agent) or own.points):
-        found, place, done, state = _replayed(agent, given)
-    else:
-        found, place, done, state = _traced(agent, given, trace)
-    how = ", at random" if place.get("explored") else ""
+    asked = trace is None and (_numbers(agent) or agent.settings.learner_settings.points)
+    if asked and given.out is not None:
+        raise BadInput("--out is for advisors with their own values of a few actions: leave it out")
+    if trace is None:
+        play = record if asked else lambda *what: record_evaluation(*what)[1]
+        trace = play(agent, given.episode + 1, given.seed or 0)
+    found, state = _explained(agent, given, trace, asked)
+    place = {"seed": trace.header["seed"], "episode": given.episode, "step": given.step,
+             "steps": int(trace.length[given.episode]),
+             "explored": trace.step(given.episode, given.step).explored}  # fmt: skip
+    how = ", at random" if place["explored"] else ""
     more: dict[str, Any] = {}
     text = "{name}, seed {seed}, episode {episode}, step {step} of {steps}".format(name=agent.task.name, **place)
     text += f"{how}\n{found}"
     if given.branches or (given.branches is None and found.caveat):
-        more, said = _tried_out(given, agent, found, place["seed"], done, state)
+        more, said = _tried_out(given, agent, found, trace, state)
         text += said
     if given.out is not None:
         size = (8, 1.5 + 0.3 * min(len(found.names) or 1, 15))
@@ -91,53 +95,32 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-_Explained = tuple[Any, dict[str, Any], Sequence[Any], Any]  # why, where, the actions until then, and the state
-
-
-def _traced(agent: Any, given: Any, trace: Any) -> _Explained:
-    """Explain a step of a trace, by default of one that is recorded now."""
-    if trace is None:
-        _, trace = record_evaluation(agent, given.episode + 1, given.seed or 0)
-    found = explain_step(agent, trace, given.episode, given.step, given.against)
-    seen = trace.step(given.episode, given.step)
-    place = {"seed": trace.header["seed"], "episode": given.episode, "step": given.step,
-             "steps": int(trace.length[given.episode]), "explored": seen.explored}  # fmt: skip
-    return found, place, trace.actions_of(given.episode)[: given.step + 1], seen.state
-
-
-def _replayed(agent: Any, given: Any) -> _Explained:
-    """Explain a step of an agent whose steps cannot be told from a trace: of a bank, or against another action."""
-    if given.out is not None:
-        raise BadInput("--out is for advisors with their own values of a few actions: leave it out")
-    against, seed, decider = _against(agent, given.against), given.seed or 0, decider_of(agent)
-    own = agent.settings.learner_settings
-    source = EvaluationEpisodes(agent.task, agent.settings.seed, seed, own.own_draws(agent.task))
-    played = list(rollout(source, given.episode, lambda state, draw: decider.decide(state, draw, values=False).action))
-    if given.step >= len(played):
+def _explained(agent: Any, given: Any, trace: Episodes, asked: bool) -> tuple[Any, Any]:
+    """Why, and the state: as the trace keeps it, or `asked` of the agent, whose steps cannot be told from a trace (of
+    a bank) or may be compared with any other action."""
+    if not asked:
+        found = explain_step(agent, trace, given.episode, given.step, given.against)
+        return found, trace.step(given.episode, given.step).state
+    actions = trace.actions_of(given.episode)
+    if given.step >= len(actions):
         raise BadInput(
-            f"nothing is done at step {given.step}: episode {given.episode} ended after {len(played)} steps, "
+            f"nothing is done at step {given.step}: episode {given.episode} ended after {len(actions)} steps, "
             "counted from 0"
         )
-    step = played[given.step]
-    action = None if _numbers(agent) else agent.task.first_action + int(step.action)
-    place = {"seed": seed, "episode": given.episode, "step": given.step, "steps": len(played)}
-    done = [one.action for one in played[: given.step + 1]]
-    return agent.explain(step.state, action, against), place, done, step.state
+    state = trace.positions[trace.walk(given.episode).start + given.step]
+    action = None if _numbers(agent) else agent.task.first_action + actions[given.step]
+    return agent.explain(state, action, _against(agent, given.against)), state
 
 
-def _tried_out(
-    given: Any, agent: Any, found: Any, seed: int, actions: Sequence[Any], state: Any
-) -> tuple[dict[str, Any], str]:
-    """What branches in the environment show of the last of these actions and of the one it is compared with.
-
-    For JSON and in words. The actions are those of the episode so far, counted from 0 or from -1 to 1.
-    """
+def _tried_out(given: Any, agent: Any, found: Any, trace: Episodes, state: Any) -> tuple[dict[str, Any], str]:
+    """What branches in the environment show of the action and of the one it is compared with; for JSON, in words."""
     try:
         if found.other is None:
             raise BadInput("there is no other action to compare with: leave --branches out")
         asked = consequences_of(given.run, agent, slow=bool(given.branches))
         other = np.array(found.numbers[1]) if found.numbers else agent.task.played(found.other)
-        begun = evaluation_seed(agent.settings.seed, seed, given.episode)
+        begun = evaluation_seed(agent.settings.seed, trace.header["seed"], given.episode)
+        actions = trace.actions_of(given.episode)[: given.step + 1]
         tried = tried_out(asked, begun, actions, state, other)
     except BadInput as error:
         if given.branches:

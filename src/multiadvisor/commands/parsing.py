@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import dataclasses
 import difflib
 import functools
@@ -115,21 +116,14 @@ class Parser(argparse.ArgumentParser):
         """The flags that most people need, each in a line: its help up to a semicolon, and the default."""
         if not self.rare:
             return self.format_help()
-        texts = {action: action.help for action in self._actions}
-        description = self.description
-        self.description = (description or "").partition("\n\n")[0]
-        for action in self._actions:
+        short = copy.deepcopy(self)
+        short.description = (self.description or "").partition("\n\n")[0]
+        for action in short._actions:
             if action.dest in self.rare:
                 action.help = argparse.SUPPRESS
             elif action.help and action.help != argparse.SUPPRESS:
                 action.help = re.sub(r";.*?(?= \(default|$)", "", action.help)
-        try:
-            more = f"\n--help-all shows {len(self.rare)} more flags\n"
-            return self.format_help() + more
-        finally:
-            self.description = description
-            for action, text in texts.items():
-                action.help = text
+        return f"{short.format_help()}\n--help-all shows {len(self.rare)} more flags\n"
 
 
 def refuse_beside(given: argparse.Namespace, mode: str, why: str, others: Iterable[str]) -> None:

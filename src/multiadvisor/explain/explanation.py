@@ -28,46 +28,19 @@ from multiadvisor.core.aggregator import Aggregator, Team, aggregator_of, learne
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.explain.ablation import best, contributions, disagreement, rounding, without_each
 from multiadvisor.explain.decisions import decider_of
-from multiadvisor.explain.leads import Lead, PlanLead, followed, lead
+from multiadvisor.explain.leads import Lead, Plan, followed, lead
 from multiadvisor.explain.msx import MSX, msx
 from multiadvisor.explain.sentences import COMPASS, action_text, figure, sentence_of
 from multiadvisor.learners.kinds import own_settings
-from multiadvisor.learners.protocol import Decision, push_shares
+from multiadvisor.learners.protocol import push_shares
 from multiadvisor.settings import CAVEAT
 from multiadvisor.task import Advisor
 
 if TYPE_CHECKING:
     from multiadvisor.analysis.episodes import Episodes, RecordedStep
 
-ENTROPY = "entropy"
-"""What is expected of acting unpredictably: it stands beside an actor's advisors and is not one of them."""
 _NAMED = 3  # this many advisors without whom it would act differently are printed
 _SHOWN = 8  # this many differences are printed
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The plan that the action follows, of those of one group; and the best of those that would rather do otherwise."""
-
-    advisor: str
-    value: float
-    """What it is worth to all of its group."""
-    worth: dict[str, float]
-    """And to each, times its weight, the most first."""
-    next: str | None
-    """None where no plan would; so are the three below."""
-    next_action: str | None
-    next_value: float | None
-    margin: float | None
-    """The lead over the next; below 0 where others than the group decided."""
-
-    def __str__(self) -> str:
-        shares = [f"{name} {figure(value)}" for name, value in self.worth.items()]
-        first = f"follows the plan of {self.advisor}, worth {figure(self.value)}: {_first(shares)}"
-        if self.next_value is None or self.margin is None:
-            return f"{first}; no plan would act differently"
-        beaten = f"that of {self.next}, {figure(self.next_value)} for {self.next_action}"
-        return f"{first}; {figure(self.margin, '+')} ahead of {beaten}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,11 +245,6 @@ class Explanation:
         """Where the strongest wish decides: whose it is and whom it beats, by their places."""
         return lead(self.advice, self.weights, self.aggregator, self.tolerance)
 
-    @cached_property
-    def plan_leads(self) -> tuple[PlanLead, ...]:
-        """Where plans are compared: whose is followed, by their places."""
-        return followed(self.weights, self.aggregator, self.chosen, self.tolerance)
-
     @property
     def leader(self) -> Lead | None:
         """The same by name."""
@@ -287,18 +255,10 @@ class Explanation:
             return named
         return named._replace(next=self.names[one.next], next_action=self.actions[one.next_action])
 
-    @property
+    @cached_property
     def plans(self) -> tuple[Plan, ...]:
         """Where plans are compared: whose is followed, a plan for each group."""
-        return tuple(self._named(plan) for plan in self.plan_leads)
-
-    def _named(self, plan: PlanLead) -> Plan:
-        order = np.argsort(-np.abs(plan.worth), kind="stable")
-        worth = {self.names[plan.members[k]]: float(plan.worth[k]) for k in order.tolist()}
-        if plan.next is None or plan.next_action is None or plan.next_value is None:
-            return Plan(plan.planner.name, plan.value, worth, None, None, None, None)
-        action, by = self.actions[plan.next_action], plan.value - plan.next_value
-        return Plan(plan.planner.name, plan.value, worth, plan.next.name, action, plan.next_value, by)
+        return followed(self.names, self.actions, self.weights, self.aggregator, self.chosen, self.tolerance)
 
     # ---- the state -----------------------------------------------------------------------------------------------
     @property
@@ -347,7 +307,7 @@ class Explanation:
         marks = {name: "*" if name in self.greedy and self.push is None else "" for name in self.actions}
         lines = [self.sentence, *filter(None, [self.caveat]), ""]
         lines.append("  ".join(f"{a} {figure(q)}{marks[a]}" for a, q in self.preferences.items()))
-        lines += [*([_leading(self.leader)] if self.leader else []), *map(str, self.plans)]
+        lines += [*([_leading(self.leader)] if self.leader else []), *map(_following, self.plans)]
         if self.against is not None and self.names:
             lines += self._listed()
         if self.push is not None:
@@ -390,6 +350,16 @@ def _leading(one: Lead) -> str:
     if one.next_value is None or one.margin is None:
         return f"{first}, and no other advisor would act differently"
     return f"{first}, {figure(one.margin, '+')} ahead of {one.next} {figure(one.next_value)} for {one.next_action}"
+
+
+def _following(plan: Plan) -> str:
+    """Whose plan is followed, what it is worth to whom, and what it is ahead of."""
+    shares = _first([f"{name} {figure(value)}" for name, value in plan.worth.items()])
+    first = f"follows the plan of {plan.advisor}, worth {figure(plan.value)}: {shares}"
+    if plan.next_value is None or plan.margin is None:
+        return f"{first}; no plan would act differently"
+    beaten = f"that of {plan.next}, {figure(plan.next_value)} for {plan.next_action}"
+    return f"{first}; {figure(plan.margin, '+')} ahead of {beaten}"
 
 
 def _first(parts: list[str]) -> str:
@@ -463,22 +433,19 @@ def _other(
 
 def explain_numbers(
     task: str, pair: tuple[np.ndarray, np.ndarray], names: Sequence[str], values: np.ndarray, weights: np.ndarray,
-    push: Push, entropy: np.ndarray | None = None,
+    push: Push, beside: int = 0,
 ) -> Explanation:  # fmt: skip
-    """Explain one of two continuous actions from values [m, 2], weights [m] and, if it is known, the entropy's [2].
+    """Explain one of two continuous actions from values [m, 2] and weights [m]; the last `beside` are no advisors.
 
-    >>> values, push = np.array([[2.0, 0.5], [-0.5, 0.0]]), Push({})
+    >>> values, push = np.array([[2.0, 0.5], [-0.5, 0.0], [0.75, 0.0]]), Push({})
     >>> pair = (np.ones(1), np.zeros(1))
-    >>> explain_numbers("", pair, ["speed", "fuel"], values, np.ones(2), push).sentence
+    >>> explain_numbers("", pair, ["speed", "fuel"], values[:2], np.ones(2), push).sentence
     'chooses (1.00) rather than (0.00), as its networks expect: speed, 1.50, outweighs fuel, -0.50'
-    >>> explain_numbers("", pair, ["fuel"], values[1:], np.ones(1), push, np.array([0.75, 0.0])).sentence
+    >>> explain_numbers("", pair, ["fuel", "entropy"], values[1:], np.ones(2), push, beside=1).sentence
     'chooses (1.00) rather than (0.00), as its networks expect: entropy (no advisor), 0.75, outweighs fuel, -0.50'
     """
-    beside = int(entropy is not None)
-    if entropy is not None:
-        names, values, weights = [*names, ENTROPY], np.concatenate([values, entropy[None]]), np.append(weights, 1.0)
-    mine, other = (np.ravel(one).tolist() for one in pair)
     found = explain_advice(names, values, weights, ["taken", "other"], action="taken", against="other", task=task)
+    mine, other = (np.ravel(one).tolist() for one in pair)
     texts = (action_text(pair[0]), action_text(pair[1]))
     return dataclasses.replace(found, actions=texts, numbers=(mine, other), push=push, beside=beside, caveat=CAVEAT)
 
@@ -498,8 +465,13 @@ def explain(agent: Any, state: Any, action: Any = None, against: Any = None) -> 
     task, decider = agent.task, decider_of(agent)
     decision = decider.compare(state, action, against)
     names = [decider.asked[j].name for j in decision.advisors.tolist()]
-    if decision.compared is not None:
-        return _explain_compared(task.name, names, decision, len(agent.advisors))
+    if (pair := decision.compared) is not None:  # the entropy comes behind the advisors
+        shares, left = push_shares(pair.slopes)
+        gap = float((decision.weights * decision.values[:, 0]).sum()) - pair.control
+        push = Push(dict(zip(names, shares.tolist(), strict=False)), left, pair.control, gap, pair.slopes)
+        beside = int((decision.advisors >= len(agent.advisors)).sum())
+        both = pair.mine, pair.other
+        return explain_numbers(task.name, both, names, decision.values, decision.weights, push, beside)
     action = task.first_action + decision.action if action is None else _numbered(task, action)
     against, here = _numbered(task, against), surroundings(agent, state)
     return explain_advised(agent, names, decision.values, action, against, here, state, decision.weights)
@@ -561,22 +533,8 @@ def explain_recorded(
             "explain an observation with agent.explain"
         )
     assert seen.weights is not None
-    n = len(seen.names) - (len(trace.names) - len(agent.advisors) if beside is None else beside)
-    push = Push({} if seen.push is None else dict(zip(seen.names[:n], seen.push[:n].tolist(), strict=True)))
+    beside = len(trace.names) - len(agent.advisors) if beside is None else beside
+    shares = [] if seen.push is None else seen.push[: len(seen.names) - beside].tolist()
     pair = np.asarray(seen.action), trace.box.to_environment(np.zeros(trace.box.size))
-    return explain_numbers(
-        agent.task.name, pair, seen.names[:n], seen.advice[:n], seen.weights[:n], push, *seen.advice[n:]
-    )
-
-
-def _explain_compared(task: str, names: Sequence[str], decision: Decision, advisors: int) -> Explanation:
-    """Why an actor takes this action, of real numbers, rather than another; the entropy comes behind the advisors."""
-    assert decision.compared is not None
-    assert decision.push is not None
-    pair, count = decision.compared, int((decision.advisors < advisors).sum())
-    entropy = decision.values[count] if count < len(names) else None
-    shares, left = push_shares(pair.slopes)
-    gap = float((decision.weights * decision.values[:, 0]).sum()) - pair.control
-    push = Push(dict(zip(names[:count], shares.tolist(), strict=True)), left, pair.control, gap, pair.slopes)
-    values, weights = decision.values[:count], decision.weights[:count]
-    return explain_numbers(task, (pair.mine, pair.other), names[:count], values, weights, push, entropy)
+    push = Push(dict(zip(seen.names, shares, strict=False)))
+    return explain_numbers(agent.task.name, pair, seen.names, seen.advice, seen.weights, push, beside)

@@ -5,6 +5,8 @@ Pure functions on advice [m, A], weights [m] and the `Aggregator` of these m adv
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,23 +73,27 @@ def lead(advice: np.ndarray, weights: np.ndarray, aggregator: Aggregator, tolera
     return Lead(int(members[first]), action, float(wished[first, action]), *rest)
 
 
-class PlanLead(NamedTuple):
-    """Whose plan an action follows within one group, and the best of those that would rather take another action."""
+@dataclass(frozen=True)
+class Plan:
+    """The plan that the action follows, of those of one group; and the best of those that would rather do otherwise."""
 
-    members: np.ndarray  # [k] those of the advisors whom the plan is for
-    planner: Advisor
+    advisor: str
     value: float
-    """What the plan is worth to all of them after this action."""
-    worth: np.ndarray  # [k] and to each, times its weight
-    best: bool
-    """Whether no plan with another action is worth more."""
-    next: Advisor | None
-    """None where no plan would."""
-    next_action: int | None
+    """What it is worth to all of its group."""
+    worth: dict[str, float]
+    """And to each, times its weight, the most first."""
+    next: str | None
+    """None where no plan would; so are the three below."""
+    next_action: str | None
     next_value: float | None
+    margin: float | None
+    """The lead over the next; below 0 where others than the group decided."""
 
 
-def followed(weights: np.ndarray, aggregator: Aggregator, action: int, tolerance: float = 0.0) -> tuple[PlanLead, ...]:
+def followed(
+    names: Sequence[str], actions: Sequence[str], weights: np.ndarray, aggregator: Aggregator, action: int,
+    tolerance: float = 0.0,
+) -> tuple[Plan, ...]:  # fmt: skip
     """The plans that the action follows, one for each group that is combined by plans; of equal ones the first."""
     found = []
     for part, (aggregation, _) in enumerate(aggregator.parts):
@@ -97,10 +103,13 @@ def followed(weights: np.ndarray, aggregator: Aggregator, action: int, tolerance
         each = weights[members, None, None] * aggregation.worth  # [k, J, A]
         total = each.sum(axis=0)  # [J, A]
         plan, rival = int(total[:, action].argmax()), _rival(total, action, tolerance)
-        value = float(total[plan, action])
-        rest = (None, None, None) if rival is None else (aggregation.planners[rival[0]], *rival[1:])
-        best = rival is None or rival[2] <= value + tolerance
-        found.append(PlanLead(members, aggregation.planners[plan], value, each[:, plan, action], best, *rest))
+        value, own = float(total[plan, action]), each[:, plan, action]
+        worth = {names[members[k]]: float(own[k]) for k in np.argsort(-np.abs(own), kind="stable").tolist()}
+        rest: Any = (None,) * 4
+        if rival is not None:
+            other, instead, most = rival
+            rest = aggregation.planners[other].name, actions[instead], most, value - most
+        found.append(Plan(aggregation.planners[plan].name, value, worth, *rest))
     return tuple(found)
 
 

@@ -16,10 +16,9 @@ import numpy as np
 from multiadvisor.core.aggregations import majority, maximum, weighted_sum
 from multiadvisor.envs.worlds.board import DIRECTIONS
 from multiadvisor.explain.ablation import alone
-from multiadvisor.explain.leads import PlanLead, best_plan, wishing
+from multiadvisor.explain.leads import Plan, best_plan, wishing
 from multiadvisor.explain.msx import msx
 from multiadvisor.learners.tabular.rules.gpi import GPIAggregation
-from multiadvisor.task import Advisor
 
 if TYPE_CHECKING:
     from multiadvisor.explain.explanation import Explanation
@@ -129,11 +128,6 @@ def _verb(subject: _Members, verb: str) -> str:
     return f"{verb}s" if len(subject) == 1 else verb
 
 
-def _of(advisor: Advisor) -> str:
-    """An advisor in words."""
-    return who([advisor.name], [advisor.group])
-
-
 class _Words:
     """The actions and advisors of an explanation in words."""
 
@@ -191,11 +185,11 @@ def sentence_of(why: Explanation) -> str:
         return _summed(why, words, start, side)
     if unsummed == [maximum]:
         return _compared(why, words, start) if why.asked or side < 1 else _led(why, words)
-    if len(unsummed) == len(why.plan_leads) == 1:
-        plan = why.plan_leads[0]
-        if why.asked or side < 1 or not plan.best:
+    if len(unsummed) == len(why.plans) == 1:
+        plan = why.plans[0]
+        if why.asked or side < 1 or (plan.margin is not None and plan.margin < -why.tolerance):
             return _plans_compared(why, words, start, plan)
-        return _planned(words, plan)
+        return _planned(why, words, plan)
     return _voted(why, words, start, side) if kinds == [majority] else _otherwise(why, words, start, side)
 
 
@@ -312,37 +306,44 @@ def _led(why: Explanation, words: _Words) -> str:
     return f"{text}; the strongest for {words.action(action)} is {words.crowd([first[action]])}, {best}"
 
 
-def _plans_compared(why: Explanation, words: _Words, start: str, plan: PlanLead) -> str:
+def _plans(why: Explanation) -> GPIAggregation:
+    return next(kind for kind, _ in why.aggregator.parts if isinstance(kind, GPIAggregation))
+
+
+def _plans_compared(why: Explanation, words: _Words, start: str, plan: Plan) -> str:
     """The best plan for each of two actions."""
     assert why.other is not None
-    part = next(kind for kind, _ in why.aggregator.parts if isinstance(kind, GPIAggregation))
-    (mine, x), (its, y) = (best_plan(part, why.weights[plan.members], a) for a in (why.chosen, why.other))
+    members = np.flatnonzero([name in plan.worth for name in why.names])
+    (mine, x), (its, y) = (best_plan(_plans(why), why.weights[members], a) for a in (why.chosen, why.other))
     a, b = _two(x, y)
-    if mine.name == its.name:
-        text = f"{start}: the plan of {_of(mine)} is the best for both, {a} and {b}"
+    one, other = (who([planner.name], [planner.group]) for planner in (mine, its))
+    if one == other:
+        text = f"{start}: the plan of {one} is the best for both, {a} and {b}"
     else:
         text = (
-            f"{start}: the best plan for {words.action(why.chosen)} is that of {_of(mine)}, {a}, for "
-            f"{words.action(why.other)} that of {_of(its)}, {b}"
+            f"{start}: the best plan for {words.action(why.chosen)} is that of {one}, {a}, for "
+            f"{words.action(why.other)} that of {other}, {b}"
         )
-    return text + _besides(why, words, np.setdiff1d(np.arange(len(why.names)), plan.members))
+    return text + _besides(why, words, np.setdiff1d(np.arange(len(why.names)), members))
 
 
-def _planned(words: _Words, plan: PlanLead) -> str:
+def _planned(why: Explanation, words: _Words, plan: Plan) -> str:
     """Whose plan is followed, what it is worth to whom, and the best of those that are not."""
-    order = np.argsort(-np.abs(plan.worth), kind="stable")
-    order = order[np.abs(plan.worth[order]) > _NOISE * np.abs(plan.worth).sum()]
-    named, rest = order[:_NAMED], order[_NAMED:]
-    shares = [f"{_one(float(plan.worth[k]))} to {words.crowd(plan.members[[k]])}" for k in named]
-    if len(rest):
-        shares.append(f"{_one(float(plan.worth[rest].sum()))} to {len(rest)} more")
-    if plan.next is None or plan.next_value is None:
+    groups = {planner.name: planner.group for planner in _plans(why).planners}
+    least = _NOISE * sum(map(abs, plan.worth.values()))
+    shown = {name: value for name, value in plan.worth.items() if abs(value) > least}
+    shares = [f"{_one(value)} to {words.crowd([why.names.index(name)])}" for name, value in shown.items()][:_NAMED]
+    if rest := list(shown.values())[_NAMED:]:
+        shares.append(f"{_one(sum(rest))} to {len(rest)} more")
+    if plan.next is None or plan.next_action is None or plan.next_value is None:
         worth, tail = _one(plan.value), f", and no plan {words.would} {words.away}"
     else:
-        worth, least = _two(plan.value, plan.next_value)
-        tail = f"; the next, that of {_of(plan.next)}, {least}, {words.would} {words.action(plan.next_action)}"
+        worth, behind = _two(plan.value, plan.next_value)
+        does = f"{words.would} {words.action(why.actions.index(plan.next_action))}"
+        tail = f"; the next, that of {who([plan.next], [groups[plan.next]])}, {behind}, {does}"
     to_whom = f" ({join(shares)})" if shares else ""
-    return f"{words.does}: the plan of {_of(plan.planner)} is worth most, {worth}{to_whom}{tail}"
+    mine = who([plan.advisor], [groups[plan.advisor]])
+    return f"{words.does}: the plan of {mine} is worth most, {worth}{to_whom}{tail}"
 
 
 def _voted(why: Explanation, words: _Words, start: str, side: int) -> str:

@@ -6,10 +6,11 @@ import base64
 import re
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import NamedTuple
 
 from multiadvisor.studies.claims import FAILS, HOLDS, NOT, PARTLY, REPRODUCED, Finding
-from multiadvisor.studies.study import Table
+from multiadvisor.studies.study import Figure, Study
 
 SIGNS = {REPRODUCED: "✓", HOLDS: "✓", PARTLY: "≈", NOT: "✗", FAILS: "✗"}
 _CLASSES = {REPRODUCED: "yes", HOLDS: "yes", PARTLY: "half", NOT: "no", FAILS: "no", None: "open"}
@@ -18,23 +19,8 @@ PAPER_ID = "arXiv:1704.00756"
 PAPER_LINK = "https://arxiv.org/abs/1704.00756"  # for readers to follow; the page itself loads nothing
 
 
-class Item(NamedTuple):
-    """A figure, a table or an episode in its place on the page."""
-
-    name: str
-    title: str
-    text: str
-    svg: str = ""
-    table: Table = ()
-    gif: bytes = b""
-
-
-class Section(NamedTuple):
-    """A study on the page."""
-
-    name: str
-    title: str
-    items: tuple[Item, ...]
+Section = tuple[Study, list[Figure]]
+"""A study on the page, and its figures as drawn."""
 
 
 class Page(NamedTuple):
@@ -50,9 +36,9 @@ class Page(NamedTuple):
     """It is about the paper, and names it."""
 
     @property
-    def lead(self) -> Item | None:
+    def lead(self) -> Figure | None:
         """The figure that is shown first, above all else that is said: the paper's main one, as measured."""
-        return next((item for item in self.sections[0].items if item.svg), None) if self.papers else None
+        return next((item for item in self.sections[0][1] if item.svg), None) if self.papers else None
 
 
 def number(value: float) -> str:
@@ -97,75 +83,6 @@ def _counted(findings: Sequence[Finding]) -> list[tuple[str | None, int]]:
 
 
 # ---- HTML ------------------------------------------------------------------------------------------------------------
-
-
-_STYLE = """
-:root { color-scheme: light; --ink: #1b1e28; --quiet: #5a6070; --line: #d9dce3; --yes: #00684b; --half: #8a5a00;
-  --no: #a33a00; }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1rem clamp(.8rem, 3vw, 2.5rem) 4rem; max-width: 76rem; color: var(--ink);
-  font: 1rem/1.5 system-ui, sans-serif; background: #fff; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: 1rem 0 .5rem; }
-h2 { margin: 2.4rem 0 .6rem; padding-top: .6rem; border-top: 2px solid var(--line); font-size: 1.3rem; }
-h3 { margin: 0 0 .3rem; font-size: 1.02rem; }
-p { margin: .3rem 0 .8rem; max-width: 70ch; }
-nav { margin: .4rem 0 1rem; }
-nav a { margin-right: 1rem; white-space: nowrap; }
-a { color: #0060a0; }
-.items { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 25rem), 1fr)); gap: 1.6rem; }
-.episodes { grid-template-columns: repeat(auto-fit, minmax(min(100%, 13rem), 1fr)); }
-figure, .item { margin: 0; min-width: 0; }
-.item.wide { grid-column: 1 / -1; }
-.item p { font-size: .92rem; color: var(--quiet); }
-svg { width: 100%; height: auto; display: block; }
-.episode img { width: 100%; max-width: 22rem; image-rendering: pixelated; border: 1px solid var(--line); }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .88rem; }
-th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid var(--line); vertical-align: bottom; }
-th:first-child, td:first-child { text-align: left; }
-td { white-space: nowrap; }
-.bar { display: flex; flex-wrap: wrap; gap: 2px; max-width: 46rem; margin: .6rem 0 .8rem; font-size: .88rem; }
-.bar span { padding: .35rem .5rem; min-width: max-content; color: #fff; background: #5a6070; }
-.bar .yes { background: var(--yes); } .bar .half { background: var(--half); } .bar .no { background: var(--no); }
-.bar .yes, .bar .half, .bar .no { color: #fff; }
-.lead { max-width: 34rem; }
-@media (min-width: 64rem) {
-  .lead { max-width: none; }
-  .lead .item { display: grid; grid-template-columns: 34rem 1fr; column-gap: 2rem; align-items: center; }
-  .lead h3 { grid-column: 1 / -1; }
-}
-.filter { display: flex; flex-wrap: wrap; gap: .5rem; margin: .6rem 0 1rem; }
-.filter label { padding: .2rem .8rem; border: 1px solid var(--line); border-radius: 1rem; cursor: pointer; }
-.pick { position: absolute; opacity: 0; pointer-events: none; }
-.place h3 { margin: 1.4rem 0 .2rem; }
-.place h3 small { font-weight: 400; color: var(--quiet); margin-left: .6rem; }
-.claims { list-style: none; padding: 0; margin: 0; }
-.claims li { display: grid; grid-template-columns: 9.8rem 1fr; gap: .2rem 1rem; padding: .6rem 0;
-  border-bottom: 1px solid var(--line); }
-.verdict { font-weight: 600; white-space: nowrap; }
-.yes { color: var(--yes); } .half { color: var(--half); } .no { color: var(--no); }
-.claims small { color: var(--quiet); display: block; overflow-wrap: anywhere; }
-.claims .seen { margin: .3rem 0 0; font-size: .92rem; }
-dl { display: grid; grid-template-columns: minmax(6rem, auto) 1fr; gap: .2rem 1rem; font-size: .92rem; }
-dt { color: var(--quiet); } dd { margin: 0; overflow-wrap: anywhere; }
-@media (max-width: 40rem) { .claims li { grid-template-columns: 1fr; } dl { grid-template-columns: 1fr; }
-  dd { margin-bottom: .4rem; } }
-"""
-
-
-def _filter_style() -> str:
-    """What a chosen verdict hides: the other claims, and the parts of the paper that have none of it."""
-    rules = [
-        f"#only-{name}:checked ~ .place li:not(.is-{name}), #only-{name}:checked ~ .place:not(:has(li.is-{name})) "
-        "{ display: none; }"
-        for name in dict.fromkeys(_CLASSES.values())
-    ]
-    for name in ("all", *dict.fromkeys(_CLASSES.values())):
-        chosen, focused = (
-            f'#only-{name}:{state} ~ .filter label[for="only-{name}"]' for state in ("checked", "focus-visible")
-        )
-        rules.append(f"{chosen} {{ background: var(--ink); color: #fff; }} {focused} {{ outline: 3px solid #0060a0; }}")
-    return "\n".join(rules)
 
 
 def inline(svg: str, title: str) -> str:
@@ -230,7 +147,7 @@ def _bar(findings: Sequence[Finding]) -> str:
     return f'<div class="bar" role="img" aria-label="{label}">{parts}</div>\n' if counted else ""
 
 
-def _html_item(item: Item) -> str:
+def _html_item(item: Figure) -> str:
     wide = " wide" if item.table else ""
     inside = f"<h3>{escape(item.title)}</h3>\n"
     if item.svg:
@@ -247,8 +164,8 @@ def _html_item(item: Item) -> str:
 
 def html(page: Page) -> str:
     """The whole page; nothing outside it is needed to read it."""
-    names = [*((s.name, s.title) for s in page.sections), *[("claims", "The claims")] * bool(page.findings),
-             ("made", "How this was made")]  # fmt: skip
+    names = [*((study.name, study.title) for study, _ in page.sections),
+             *[("claims", "The claims")] * bool(page.findings), ("made", "How this was made")]  # fmt: skip
     links = "".join(f'<a href="#{name}">{escape(title)}</a> ' for name, title in names)
     lines = [f"<p>{prose(line)}</p>\n" for line in page.summary]
     first, rest = "".join(lines[:1]), "".join(lines[1:])
@@ -256,17 +173,18 @@ def html(page: Page) -> str:
     paper = link if page.papers else ""
     lead = f'<div class="lead">{_html_item(page.lead)}</div>\n' if page.lead else ""
     parts = "".join(
-        f'<h2 id="{s.name}">{escape(s.title)}</h2>\n'
-        + f'<div class="items{" episodes" if any(i.gif for i in s.items) else ""}">'
-        + "\n".join(_html_item(item) for item in s.items if item is not page.lead) + "</div>\n"
-        for s in page.sections
+        f'<h2 id="{study.name}">{escape(study.title)}</h2>\n'
+        + f'<div class="items{" episodes" if any(item.gif for item in items) else ""}">'
+        + "\n".join(_html_item(item) for item in items if item is not page.lead) + "</div>\n"
+        for study, items in page.sections
     )  # fmt: skip
     claims = f'<h2 id="claims">The claims</h2>\n{_html_findings(page.findings)}' if page.findings else ""
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>\n" for name, value in page.facts)
+    style = Path(__file__).with_suffix(".css").read_text("utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(page.title)}</title>\n<style>{_STYLE}{_filter_style()}</style>\n</head>\n<body>\n"
+        f"<title>{escape(page.title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
         f"<h1>{escape(page.title)}</h1>\n{_bar(page.findings)}{first}<nav>{links}</nav>\n{lead}{rest}{paper}{parts}"
         f"{claims}"
         f'<h2 id="made">How this was made</h2>\n<dl>\n{facts}</dl>\n</body>\n</html>\n'
@@ -304,7 +222,7 @@ def findings_markdown(findings: Sequence[Finding]) -> str:
     return "\n".join([table, "", *paragraphs, *left])
 
 
-def _markdown_item(item: Item) -> list[str]:
+def _markdown_item(item: Figure) -> list[str]:
     lines = [f"### {item.title}", ""]
     lines += [f"![{item.title}](figures/{item.name}.svg)", ""] if item.svg else []
     lines += [f"![{item.title}](videos/{item.name}.gif)", ""] if item.gif else []
@@ -318,9 +236,9 @@ def markdown(page: Page) -> str:
     lines = [f"# {page.title}", "", *first, *(_markdown_item(page.lead) if page.lead else ())]
     lines += [part for line in rest for part in line]
     lines += [f"The paper: {PAPER}, [{PAPER_ID}]({PAPER_LINK}).", ""] * page.papers
-    for section in page.sections:
-        lines += [f"## {section.title}", ""]
-        lines += [part for item in section.items if item is not page.lead for part in _markdown_item(item)]
+    for study, items in page.sections:
+        lines += [f"## {study.title}", ""]
+        lines += [part for item in items if item is not page.lead for part in _markdown_item(item)]
     lines += ["## The claims", "", findings_markdown(page.findings), ""] if page.findings else []
     lines += ["## How this was made", "", *(f"- {name}: {value}" for name, value in page.facts)]
     return "\n".join(lines) + "\n"

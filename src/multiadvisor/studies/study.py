@@ -19,7 +19,7 @@ import numpy as np
 from multiadvisor.core.checkout import beside
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.runs.jobs import Job, experiments
-from multiadvisor.settings import Schedule
+from multiadvisor.settings import Schedule, whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,14 +124,9 @@ class Plan:
         count = study.seeds[full] if seeds is None else seeds
         long = FULL_EPOCHS if epochs is None else epochs
         start = study.first_seed if first_seed is None else first_seed
-        needed = ", as an interval over seeds needs them" if study.least_seeds > 1 else ""
-        for thing, number, least, why in (("seeds", count, study.least_seeds, needed), ("epochs", long, 1, "")):
-            if number < least:
-                raise BadInput(f"cannot run {number} {thing}: give at least {least}{why}")
-            if number > MOST[thing]:
-                raise BadInput(f"cannot run {number} {thing}: give at most {MOST[thing]:,}")
-        if start < 0:
-            raise BadInput(f"cannot run seeds from {start} on: give 0 or more")
+        whole_number("seeds", count, study.least_seeds, MOST["seeds"])
+        whole_number("epochs", long, 1, MOST["epochs"])
+        whole_number("first_seed", start)
         reading = reading or ("default" if "reading" in study.flags else "")
         plan = cls(what, full, count, start, long, rules=rules, reading=reading)
         if full:
@@ -244,6 +239,10 @@ class Figure:
     table: Table = ()
     episode: dict[str, Any] | None = None
     """A recorded episode of Pac-Boy, which becomes a video."""
+    svg: str = ""
+    """The panels, once they are drawn."""
+    gif: bytes = b""
+    """The episode, once it is drawn."""
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import platform
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,8 +16,8 @@ from multiadvisor.errors import BadInput
 from multiadvisor.runs.jobs import Job
 from multiadvisor.storage.files import write_atomically
 from multiadvisor.studies.claims import PARTLY, Finding, counts, judge_all, verdict
-from multiadvisor.studies.page import Item, Page, Section, html, markdown
-from multiadvisor.studies.paper.dqn_clipped import dqn_jobs, shipped
+from multiadvisor.studies.page import Page, Section, html, markdown
+from multiadvisor.studies.paper.dqn_clipped import ON_FEATURES, SHIPPED, shipped
 from multiadvisor.studies.study import (
     ALL,
     FULL_EPOCHS,
@@ -86,35 +87,35 @@ def read_report(folder: Path) -> Evidence:
 def _section(study: Study, evidence: Evidence, out: Path, tell: Status) -> Section:
     from multiadvisor.viz import plots
 
-    items, episodes = [], []
+    drawn, episodes = [], []
     for figure in study.figures(evidence):
         tell(f"the report: {figure.name}")
-        svg = gif = b""
         if figure.panels:
-            drawn = plots.several(*figure.panels, size=figure.size, across=figure.across)
-            svg, png = plots.both(drawn, figure.name)
+            svg, png = plots.both(plots.several(*figure.panels, size=figure.size, across=figure.across), figure.name)
             write_atomically(out / "figures" / f"{figure.name}.svg", svg)
             write_atomically(out / "figures" / f"{figure.name}.png", png)
+            figure = replace(figure, svg=svg.decode())
         if figure.episode is not None:
             from multiadvisor.envs.registry import make
             from multiadvisor.viz import video
 
             base = out / "videos" / figure.name
             episodes.append(video.save_episode(make("pac-boy"), figure.episode, figure.title, base))
-            gif = Path(f"{base}.gif").read_bytes()
-        items.append(Item(figure.name, figure.title, figure.text, svg.decode(), figure.table, gif))
+            figure = replace(figure, gif=Path(f"{base}.gif").read_bytes())
+        drawn.append(figure)
     if episodes:
         write_atomically(out / "poster.png", video.poster(episodes))
-    return Section(study.name, study.title, tuple(items))
+    return study, drawn
 
 
 # ---- words -----------------------------------------------------------------------------------------------------------
-def paper_summary(findings: Sequence[Finding], plan: Plan, study: Study) -> list[str]:
+def paper_summary(findings: Sequence[Finding], plan: Plan, studies: Sequence[Study]) -> list[str]:
     """The first words of a report on the paper, or on what is beyond it."""
-    found = counts(findings)
+    found, jobs = counts(findings), unique(job for study in studies for job in study.jobs(plan))
+    jobs = [job for job in jobs if job.config.get("file") != ON_FEATURES.name]  # whose length no flag changes
     left = sum(one.judgement is None for one in findings)
     words = ", ".join(f"{count} {word}" for word, count in found.items())
-    whose = "of the paper that were" if study.report == ALL else "that are not the paper's and were"
+    whose = "of the paper that were" if studies[0].report == ALL else "that are not the paper's and were"
     lines = [f"Of {sum(found.values())} claims {whose} put to the test here: {words}."]
     if left:
         lines.append(f"{many(left, 'more claim')} could not be judged here; the list says what each of them needs.")
@@ -125,44 +126,28 @@ def paper_summary(findings: Sequence[Finding], plan: Plan, study: Study) -> list
         f"transitions, {many(plan.episodes, 'greedy episode')} after each. What is called final is the mean of "
         f"{stretch('last', plan.last, plan.epochs)}."
     )
-    deep = _deep_epochs(plan)
-    if deep is not None and not plan.full:
+    if any(job.config.get("file") == SHIPPED.name for job in jobs):
         few = " So few seeds have intervals that are too narrow." if len(shipped().runs) < FEW else ""
         lines.append(f"DQN-clipped is not trained here: {shipped().origin}. With --full it is trained again.{few}")
     if plan.seeds < FEW:
         lines.append(f"{plan.seeds} seeds are few: intervals from fewer than {FEW} are too narrow to be trusted.")
-    lines += _shortened(plan, study)
+    lines += _shortened(plan, jobs, studies[0].shortened)
     lines.append("Intervals are 95% bootstrap intervals over seeds unless said otherwise; comparisons are paired by "
                  "seed. Verdicts and texts are computed from the results.")  # fmt: skip
     return lines
 
 
-def _deep_epochs(plan: Plan) -> int | None:
-    """For how long DQN-clipped learned, if it is part of the report."""
-    lengths = [epochs_of_job(job) for job in dqn_jobs(plan)[:1] if plan.what in (ALL, "pac-boy", "videos")]
-    return lengths[0][0] if lengths and lengths[0] is not None else None
-
-
-def _shortened(plan: Plan, study: Study) -> list[str]:
-    """What is not at full length, what that means, and how to have it at full length."""
-    deep = _deep_epochs(plan) or FULL_EPOCHS
-    short = [f"tabular settings end after {plan.epochs} of {FULL_EPOCHS} epochs"] * (plan.epochs < FULL_EPOCHS)
-    short += [study.shortened] * bool(study.shortened and not plan.full)
-    if plan.what == ALL and not plan.full:
-        readings = f"({plan.literal_seeds} read literally)"
-        short.append(f"the value-function experiment has {many(plan.value_seeds, 'seed')} {readings}")
-        short.append(f"runs in other mazes end after {plan.maze_epochs} of {FULL_EPOCHS} epochs")
-    if deep < FULL_EPOCHS:
-        short.append(f"DQN-clipped ends after {deep} of {FULL_EPOCHS} epochs")
+def _shortened(plan: Plan, jobs: Sequence[Job], besides: str) -> list[str]:
+    """What ends before the paper's runs did or is left out, what that means, and how to have it at full length."""
+    found = Counter(length for job in jobs if (length := epochs_of_job(job)) is not None)
+    lengths = sorted((had, full) for had, full in found if had < full)
+    short = [f"{many(found[length], 'job')} with {length[0]} of {length[1]} epochs" for length in lengths]
+    short += [besides] * bool(besides and not plan.full)
     if not short:
         return []
     ways = ["give --full"] * (not plan.full) + ["leave out --epochs"] * (plan.epochs < FULL_EPOCHS)
-    lines = [f"Shortened: {'; '.join(short)}. For the full length {' and '.join(ways)}."]
-    if min(plan.epochs, deep) < FULL_EPOCHS:
-        lines.append(
-            f'What is said about the end of learning is "{PARTLY}" reproduced at most by runs that end sooner.'
-        )
-    return lines
+    sooner = f' What is said about the end of learning is "{PARTLY}" reproduced at most by runs that end sooner.'
+    return [f"Shortened: {'; '.join(short)}. For the full length {' and '.join(ways)}.{sooner * bool(lengths)}"]
 
 
 def system_summary(study: Study, findings: Sequence[Finding], plan: Plan) -> list[str]:
@@ -198,7 +183,7 @@ def build(studies: Sequence[Study], evidence: Evidence, out: Path) -> Report:
         summary = system_summary(first, findings, plan)
     else:
         summary = [
-            *(paper_summary(findings, plan, first) if papers else ()),
+            *(paper_summary(findings, plan, studies) if papers else ()),
             *(first.summary(evidence) * (len(studies) == 1)),
         ]
     with Status() as tell:
@@ -221,7 +206,7 @@ def build(studies: Sequence[Study], evidence: Evidence, out: Path) -> Report:
     write_atomically(out / "claims.json", claims.encode())
     write_atomically(out / "report.md", markdown(page).encode())
     write_atomically(out / "report.html", html(page).encode())
-    tables = (item.table for section in sections for item in section.items if item.table)
+    tables = (item.table for _, items in sections for item in items if item.table)
     data = {key: value for study in studies for key, value in study.data(evidence).items()}
     return Report(out / "report.html", findings, page.summary, next(tables, ()), data)
 

@@ -35,6 +35,11 @@ def named(job_of, results):
     return each(job_of, results.get, [(name,) for name in results])
 
 
+def of_runs(runs, results):
+    """The same of runs that have names."""
+    return named(lambda name, seed: runs[name](seed), results)
+
+
 # ---- what each system's runs may say ---------------------------------------------------------------------------------
 def merged(backups, same, components=10):
     run = {"merged": backups, "plain": 100, "components": components, "same": same, "inside": True}
@@ -98,16 +103,16 @@ def evaluated(count=10, **figures):
 def shapings(alone, majority, ranks):
     """Steps of each member alone, and of each vote."""
     votes = {"majority": majority, "ranks": ranks}
-    return named(shaping.member, {name: evaluated(length=steps) for name, steps in alone.items()}) | named(
-        shaping.ensemble, {vote: evaluated(length=steps) for vote, steps in votes.items()}
+    return of_runs(shaping.ALONE, {name: evaluated(length=steps) for name, steps in alone.items()}) | of_runs(
+        shaping.TOGETHER, {vote: evaluated(length=steps) for vote, steps in votes.items()}
     )
 
 
 def voted(scores, exact=0.0):
     """Scores of the votes, where each learner alone has 80."""
     votes = dict(zip(ensembles.VOTES, scores, strict=True))
-    runs = named(ensembles.single, {name: evaluated(300, score=80.0) for name in LEARNERS})
-    runs |= named(ensembles.ensemble, {name: evaluated(300, score=score) for name, score in votes.items()})
+    runs = of_runs(ensembles.ALONE, {name: evaluated(300, score=80.0) for name in LEARNERS})
+    runs |= of_runs(ensembles.TOGETHER, {name: evaluated(300, score=score) for name, score in votes.items()})
     return runs | named(ensembles.safe, {name: {"loss": exact, "off": exact} for name in (*votes, "sum")})
 
 

@@ -78,7 +78,6 @@ class EnvironmentSubject(Subject):
         self._looking += [_Question(_ACTIVE, j, f.name, f.active) for j, f in advisors if f.active is not None]
         self._judging = [_Question(_REWARD, j, f.name, r) for j, f in advisors if (r := reward_function(f)) is not None]
         self._judging += [_Question(_ENDED, j, f.name, f.ended) for j, f in advisors if f.ended is not None]
-        self._careless: set[_Question] = set()  # those that change what they are given
         self._observation: Any = None
         self._kept: Any = None  # a copy of the observation as it was handed out,
         self._print: Any = None  # and its print
@@ -157,14 +156,19 @@ class EnvironmentSubject(Subject):
 
     # ---- asking the advisors -----------------------------------------------------------------------------------------
     def _ask(self, questions: list[_Question], argument: Any) -> dict[_Question, Any]:
-        """Every function's answer; each is asked twice, and none may change what the others see."""
-        first, second = self._answers(questions, argument), self._answers(questions, argument)
-        for question, answer in first.items():
-            again = second[question]
+        """Every function's answer; each is asked twice, with copies of its own, and may not change them."""
+        whole, answers = _contents(argument), {}
+        for question in questions:
+            given = copied(argument)
+            answer, again = self._answer(question, given), self._answer(question, copied(argument))
+            if _contents(given) != whole:
+                what = f"the function for {question.kind.what} changed what it was given"
+                self.blame(question.kind.mutates, what, "let it work on a copy", question.advisor)
             if answer is not NOTHING and again is not NOTHING and not self._alike(question, answer, again):
                 what = f"asked twice for {question.kind.what}, it said {shown(answer)} and {shown(again)}"
                 self.blame(question.kind.changes, what, "make it a function of its argument alone", question.advisor)
-        return first
+            answers[question] = answer
+        return answers
 
     def _alike(self, question: _Question, answer: Any, again: Any) -> bool:
         counted = question.kind is _STATE and self.adapter.views[question.index].states is None
@@ -172,20 +176,6 @@ class EnvironmentSubject(Subject):
             # counted in a dictionary, so that its notion of being the same decides
             return attempt(lambda: again in {answer}) is not False
         return bool(snapshot(answer) == snapshot(again))
-
-    def _answers(self, questions: list[_Question], argument: Any) -> dict[_Question, Any]:
-        whole, shared = _contents(argument), copied(argument)
-        answers = {q: self._answer(q, copied(argument) if q in self._careless else shared) for q in questions}
-        if _contents(shared) == whole:
-            return answers
-        for question in questions:  # one of them is to blame; what the others answered may be wrong
-            own = copied(argument)
-            self._answer(question, own)
-            if question not in self._careless and _contents(own) != whole:
-                self._careless.add(question)
-                what = f"the function for {question.kind.what} changed what it was given"
-                self.blame(question.kind.mutates, what, "let it work on a copy", question.advisor)
-        return {q: self._answer(q, copied(argument)) for q in questions}
 
     def _answer(self, question: _Question, argument: Any) -> Any:
         def failed(error: Exception) -> None:

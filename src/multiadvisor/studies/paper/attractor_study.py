@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.analysis.theory.boards import exact_agent, trap_shares
-from multiadvisor.core.intervals import estimate
 from multiadvisor.envs.registry import make
 from multiadvisor.runs.jobs import Job, kind
 from multiadvisor.studies.paper.pac_boy_study import EGO_HIGH, run_config
@@ -72,20 +71,6 @@ def resting(evidence: Evidence, key: str) -> np.ndarray:
     return evidence.over(lambda seed: resting_job(seed, evidence.plan), key)
 
 
-def _traps_text(rows: list[dict[str, Any]]) -> str:
-    def first(key: str) -> str:
-        gamma = next((row["gamma"] for row in rows if row[key] > 0), None)
-        return "at no gamma looked at" if gamma is None else f"first at {gamma:.2f}"
-
-    high = min(rows, key=lambda row: abs(row["gamma"] - 0.9))
-    return (
-        f"{rows[0]['boards']:,} random Pac-Boy boards without ghosts, exact egocentric values. Boards with an "
-        f"attractor appear {first('attractor')}, with a stable one {first('stable')}, episodes that end stuck "
-        f"{first('stuck')}. At gamma 0.9 it is {100 * high['attractor']:.0f}%, {100 * high['stable']:.0f}% and "
-        f"{100 * high['stuck']:.0f}%. The dotted lines are the paper's bounds 1/(|A| - 1) and 1/(|A| - 2)."
-    )
-
-
 def figures(evidence: Evidence) -> list[Figure]:
     """Thresholds, traps, resting places."""
     thresholds = [("example", "attractors from gamma", "the paper says", "apart by"), *(
@@ -93,20 +78,21 @@ def figures(evidence: Evidence) -> list[Figure]:
          f"{row['paper']:.6f}", f"{abs(row['found'] - row['paper']):.1e}")
         for row in check(evidence, "thresholds")["rows"]
     )]  # fmt: skip
-    on, chance = estimate(resting(evidence, "on")), resting(evidence, "chance").mean()
-    rest = (
-        f"Egocentric 0.9 after training, {WATCHED} episodes for each of {evidence.plan.seeds} seeds, from step 60 on. "
-        f"In {100 * on.value:.0f}% [{100 * on.low:.0f}, {100 * on.high:.0f}] of these steps Pac-Boy stands on an "
-        "attractor of the exact solver for the very same board, or next to one; a cell chosen blindly would do so in "
-        f"{100 * chance:.0f}%. It eats {resting(evidence, 'eaten_late').mean():.2f} fruits an episode in these steps, "
-        f"and {resting(evidence, 'eaten_early').mean():.1f} before them."
-    )
     places, peaks = (resting(evidence, key).sum(axis=0) for key in ("cells", "attractors"))
     rows = shares(evidence)
+    traps = (
+        f"{rows[0]['boards']:,} random Pac-Boy boards without ghosts, exact egocentric values. The dotted lines are "
+        "the paper's bounds 1/(|A| - 1) and 1/(|A| - 2)."
+    )
+    rest = (
+        f"Egocentric 0.9 after training, {WATCHED} episodes for each of {evidence.plan.seeds} seeds, from step 60 on. "
+        f"It eats {resting(evidence, 'eaten_late').mean():.2f} fruits an episode in these steps, and "
+        f"{resting(evidence, 'eaten_early').mean():.1f} before them."
+    )
     return [
         Figure("attractors-thresholds", "Where attractors begin", "The exact solver against the paper's formulas.",
                table=tuple(thresholds)),
-        Figure("attractors-traps", "Boards that are traps", _traps_text(rows), (panel("trap_curves", rows),)),
+        Figure("attractors-traps", "Boards that are traps", traps, (panel("trap_curves", rows),)),
         Figure("attractors-resting", "Where it comes to rest", rest,
                (panel("resting", make("pac-boy").grid, places, peaks),)),
     ]  # fmt: skip

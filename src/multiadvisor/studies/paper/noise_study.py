@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.analysis.theory.boards import Maze
-from multiadvisor.core.intervals import paired
 from multiadvisor.runs.jobs import Job, kind
 from multiadvisor.studies.paper import pac_boy_study as pac_boy
 from multiadvisor.studies.paper.pac_boy_study import AGNOSTIC, EGO_HIGH, EGO_LOW, EMPATHIC, Setting
@@ -85,17 +84,6 @@ def jobs(plan: Plan) -> list[Job]:
 
 def figures(evidence: Evidence) -> list[Figure]:
     """Learning under noise, and the advisors' sight."""
-    at = {s.name: pac_boy.final(evidence, s) for s in (*NOISELESS, *NOISY)}
-    key = paired(at["empathic 0.9, noise 0.1"], at["egocentric 0.4, noise 0.01"])
-    falls = [
-        f"{s.name} " + ", ".join(f"{paired(at[noisy(s, sigma).name], at[s.name])} at {sigma:g}" for sigma in SIGMAS)
-        for s in NOISELESS
-    ]
-    text = (
-        "Every advisor's reward carries Gaussian noise while learning; episodes are scored without it. Change of the "
-        f"final score against no noise, paired by seed: {'; '.join(falls)}. Empathic 0.9 with noise 0.1 against "
-        f"egocentric 0.4 with noise 0.01, a hundredth of the variance: {key}."
-    )
     sight = (
         "How often a fruit advisor's own best action leads closer to its fruit, against the distance, after learning "
         f"from random play, in which all cells are visited. It does so at least {100 * RIGHT:.0f}% of the time up to "
@@ -106,6 +94,7 @@ def figures(evidence: Evidence) -> list[Figure]:
     seen = panel("sight", {s.name: perceived(evidence, s) for s in SEEN}, RIGHT)
     rows = [pac_boy.row_of(evidence, s) for s in (*NOISELESS, *NOISY)]
     about = "As in the table without noise; the noise is on while learning only."
+    text = "Every advisor's reward carries Gaussian noise while learning; episodes are scored without it."
     return [
         Figure("noise-score", "Pac-Boy, noisy rewards", text, (learning,)),
         Figure("noise-sight", "How far an advisor sees through the noise", sight, (seen,)),

@@ -12,7 +12,7 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.analysis.theory.solver import fixpoint
-from multiadvisor.core.intervals import Estimate, estimate, interquartile_mean, interval, paired
+from multiadvisor.core.intervals import estimate, interquartile_mean, interval
 from multiadvisor.core.rng import EVALUATION, stream_key
 from multiadvisor.envs.compiled_env import CompiledEnv
 from multiadvisor.envs.registry import make
@@ -268,49 +268,19 @@ def without_ghosts(setting: Setting) -> Setting:
     return replace(setting, ghosts=False)
 
 
-def _said(value: Estimate) -> str:
-    return f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}]"
-
-
-def _texts(evidence: Evidence) -> dict[str, str]:
-    """What is said below the curves of each measure."""
-    plan = evidence.plan
-
-    def end(setting: Setting, measure: str = "score") -> Estimate:
-        return estimate(final(evidence, setting, measure))
-
-    low, kind = final(evidence, EGO_LOW), final(evidence, EMPATHIC)
-    faster = paired(final(evidence, EMPATHIC, "length"), final(evidence, EGO_LOW, "length"))
-    fear = end(AGNOSTIC, "terminated")
-    touched = {s.name: end(s, "touches") for s in SETTINGS}
-    length = {s.name: final(evidence, s, "length").mean() for s in SETTINGS}
-    fewest, shortest = min(touched, key=lambda name: touched[name].value), min(length, key=lambda name: length[name])
-    rates = ", ".join(f"{name} {100 * one.value / length[name]:.2f}" for name, one in touched.items())
-    return {
-        "score": f"Mean of {plan.seeds} seeds with 95% bootstrap bands; final scores are means of "
-        f"{stretch('last', plan.last, plan.epochs)}. Egocentric 0.4 ends at {_said(estimate(low))} and empathic 0.9 at "
-        f"{_said(estimate(kind))}, of {BEST} that a board holds on average; paired by seed, the difference is "
-        f"{_said(paired(low, kind))}. Egocentric 0.9 ends at {_said(end(EGO_HIGH))}, agnostic 0.9 at "
-        f"{_said(end(AGNOSTIC))}, linear Q-learning at {_said(end(LINEAR))}.",
-        "length": f"An episode is cut off after 300 steps. Steps of empathic 0.9 less those of egocentric 0.4: "
-        f"{_said(faster)} (paired by seed; the paper says 20). Egocentric 0.9 takes {_said(end(EGO_HIGH, 'length'))}.",
-        "terminated": f"Agnostic 0.9 eats all the fruit in {100 * fear.value:.0f}% of its last episodes "
-        f"[{100 * fear.low:.0f}, {100 * fear.high:.0f}].",
-        "touches": f"Fewest in the end: {fewest}, {touched[fewest]} an episode. The shortest episodes are those of "
-        f"{shortest}; per 100 steps the touches are {rates}.",
-    }
-
-
-_LABELS = {
-    "score": ("Pac-Boy, no noise", "score of an episode"), "length": ("Steps per episode", "steps of an episode"),
-    "terminated": ("Episodes with all fruit eaten", "share of episodes with all fruit eaten"),
-    "touches": ("Touches per episode", "touches by ghosts in an episode"),
+_SHOWN = {
+    "score": ("Pac-Boy, no noise", "score of an episode",
+              f"Means over seeds with 95% bootstrap bands; a board holds {BEST} fruits on average."),
+    "length": ("Steps per episode", "steps of an episode", "An episode is cut off after 300 steps."),
+    "terminated": ("Episodes with all fruit eaten", "share of episodes with all fruit eaten", ""),
+    "touches": ("Touches per episode", "touches by ghosts in an episode", ""),
 }  # fmt: skip
+"""Of each measure the title, the axis and the words below."""
 
 
 def figures(evidence: Evidence) -> list[Figure]:
     """Score, steps, finished episodes and touches against epochs; the table."""
-    plan, texts = evidence.plan, _texts(evidence)
+    plan = evidence.plan
     deep = bool(dqn_jobs(plan))
     length = dqn_curve(evidence).shape if deep else ()
     note = f"{DQN}: {many(length[0], 'seed')} of {many(length[1], 'epoch')}" if deep else f"without {DQN}"
@@ -318,11 +288,11 @@ def figures(evidence: Evidence) -> list[Figure]:
     about += "random player over episodes). IQM is the interquartile mean over seeds."
     about += f" {DQN}: {shipped().origin}." if deep and not plan.full else f" {note[0].upper()}{note[1:]}."
     found = [Figure("pac-boy-table", "The scores", about, table=text_table(table(evidence)))]
-    for measure, (title, label) in _LABELS.items():
+    for measure, (title, label, text) in _SHOWN.items():
         shown = {s.name: curve(evidence, s, measure) for s in SETTINGS}
         shown |= {DQN: dqn_curve(evidence, measure)} if deep else {}
         curves = panel("learning_curves", shown, measure, label, note)
-        found.append(Figure(f"pac-boy-{measure}", title, texts[measure], (curves,)))
+        found.append(Figure(f"pac-boy-{measure}", title, text, (curves,)))
     text = "The paper names the standard algorithm of Mnih et al. (2015), and no figures but of its input."
     return [*found, sweep_figure(evidence), Figure("pac-boy-dqn", DQN, text, table=differences())]
 

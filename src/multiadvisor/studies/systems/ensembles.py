@@ -16,7 +16,7 @@ from multiadvisor.envs.registry import make
 from multiadvisor.envs.worlds.dyna_maze import LEARNERS
 from multiadvisor.runs.jobs import Job, kind
 from multiadvisor.studies.claims import Finding, above, not_below, seen
-from multiadvisor.studies.study import Evidence, Panel, evaluated_at, panel, system
+from multiadvisor.studies.study import Evidence, Panel, Run, evaluated_at, panel, system
 
 GAMMA = 0.95
 VOTES = {
@@ -36,14 +36,8 @@ def job(heard: tuple[str, ...], aggregation: str, seed: int) -> Job:
     })  # fmt: skip
 
 
-def single(name: str, seed: int) -> Job:
-    """One learner alone."""
-    return job((name,), "sum", seed)
-
-
-def ensemble(name: str, seed: int) -> Job:
-    """All of them, and a vote."""
-    return job(tuple(LEARNERS), VOTES[name], seed)
+ALONE = {name: partial(job, (name,), "sum") for name in LEARNERS}
+TOGETHER = {name: partial(job, tuple(LEARNERS), vote) for name, vote in VOTES.items()}
 
 
 # ---- empathic planning with whole states -----------------------------------------------------------------------------
@@ -83,8 +77,8 @@ def safe(name: str, seed: int) -> Job:
 # ---- the system ------------------------------------------------------------------------------------------------------
 def curves(evidence: Evidence) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """[seeds, evaluations] the scores of single learners and of ensembles, by name."""
-    alone = {name: evidence.curve(partial(single, name)) for name in LEARNERS}
-    return alone, {name: evidence.curve(partial(ensemble, name)) for name in VOTES}
+    alone, together = ({name: evidence.curve(run) for name, run in runs.items()} for runs in (ALONE, TOGETHER))
+    return alone, together
 
 
 def findings(evidence: Evidence) -> list[Finding]:
@@ -127,6 +121,5 @@ def panels(evidence: Evidence) -> list[Panel]:
     ]
 
 
-RUNS = [partial(run, name) for run, names in ((single, LEARNERS), (ensemble, VOTES), (safe, (*VOTES, "sum")))
-        for name in names]  # fmt: skip
+RUNS: list[Run] = [*ALONE.values(), *TOGETHER.values(), *(partial(safe, name) for name in (*VOTES, "sum"))]
 STUDY = system("ensembles", "Ensembles of learners", 50, RUNS, findings, panels, (12, 4.5))

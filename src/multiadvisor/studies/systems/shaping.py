@@ -28,20 +28,14 @@ def job(heard: tuple[str, ...], aggregation: str, seed: int) -> Job:
     })  # fmt: skip
 
 
-def member(name: str, seed: int) -> Job:
-    """One advisor alone."""
-    return job((name,), "sum", seed)
-
-
-def ensemble(vote: str, seed: int) -> Job:
-    """All shapings, and a vote."""
-    return job(tuple(SHAPED), vote, seed)
+ALONE = {name: partial(job, (name,), "sum") for name in SHAPINGS}
+TOGETHER = {vote: partial(job, tuple(SHAPED), vote) for vote in VOTES}
 
 
 def curves(evidence: Evidence) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """[seeds, evaluations] steps of a greedy episode, of members alone and of votes, by name."""
-    alone = {name: evidence.curve(partial(member, name), "length") for name in SHAPINGS}
-    return alone, {vote: evidence.curve(partial(ensemble, vote), "length") for vote in VOTES}
+    alone, votes = ({name: evidence.curve(run, "length") for name, run in runs.items()} for runs in (ALONE, TOGETHER))
+    return alone, votes
 
 
 def findings(evidence: Evidence) -> list[Finding]:
@@ -72,5 +66,6 @@ def panels(evidence: Evidence) -> list[Panel]:
     ]
 
 
-RUNS = [*(partial(member, name) for name in SHAPINGS), *(partial(ensemble, vote) for vote in VOTES)]
-STUDY = system("shaping", "An ensemble of shapings", 40, RUNS, findings, panels, (12, 4))
+STUDY = system(
+    "shaping", "An ensemble of shapings", 40, [*ALONE.values(), *TOGETHER.values()], findings, panels, (12, 4)
+)
