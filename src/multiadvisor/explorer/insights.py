@@ -94,7 +94,7 @@ class Insights:
         self._reports = lru_cache(_HELD)(
             lambda name, agent, numbers: report_on(self._episodes(library.entry(name), numbers))
         )
-        self._playing, self._diagnosing = threading.RLock(), threading.Lock()
+        self._playing, self._drawing, self._diagnosing = threading.RLock(), threading.Lock(), threading.Lock()
 
     def of(self, name: str) -> dict[str, Any]:
         """What the episodes on the page tell of a run: each advisor's part in it, when it counted, where it is stuck.
@@ -102,7 +102,7 @@ class Insights:
         Or, as `problem`, why nothing can be told of this one: that is an answer, and no failure.
         """
         if name in self._library.diagnoses:
-            return {"cards": [self._library.diagnoses[name][1]]}
+            return {"cards": [self._library.diagnoses[name][-1]]}
         entry = self._library.entry(name)
         with self._playing:
             try:
@@ -166,8 +166,6 @@ class Insights:
         picked = [one.as_dict() for one in moments(episodes, _MOMENTS)]
         for one in (*found["episodes"], *found["stuck"], *picked):
             one["episode"] = numbers[one["episode"]]
-        for one in picked:
-            one["picture"] = self.albums.thumbnail(entry.id, one["episode"], one["step"])
         meaning, chosen = _words(report)
         return {
             **found, "chosen": chosen, "cards": [report_card(report, numbers, [meaning])], "moments": picked,
@@ -175,6 +173,13 @@ class Insights:
             "own": float(episodes.played.score.mean()) if task.other_weights() else None,
             "terminated": float(episodes.terminated.mean()), "length": float(episodes.length.mean()),
         }  # fmt: skip
+
+    def pictures(self, name: str) -> dict[str, Any]:
+        """What its decisive moments look like: asked for by themselves, as an environment may take long to draw them."""
+        entry, found = self._library.entry(name), self.of(name).get("moments", [])
+        with self._drawing:
+            look = self.albums.thumbnail
+            return {"pictures": entry.once("pictures", lambda: [look(name, one["episode"], one["step"]) for one in found])}
 
     def _episodes(self, entry: Entry, numbers: Sequence[int]) -> Episodes:
         """These episodes of a run with all that was advised in them."""
@@ -209,6 +214,7 @@ def answers_of(library: Library, at_once: int = _AT_ONCE, insights: Insights | N
         ),
         "stuck/{id}/{episode}": lambda given: insights.stuck(given["id"], whole(given["episode"])),
         "insight/{id}": lambda given: insights.of(given["id"]),
+        "moments/{id}": lambda given: insights.pictures(given["id"]),
     }
 
 

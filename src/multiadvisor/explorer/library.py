@@ -91,8 +91,8 @@ class Library:
             raise BadInput(f"episodes is {episodes}: that is too many to choose from, ask for at most {_MOST_EPISODES}")
         self.entries: dict[str, Entry] = {}
         self.episodes, self.seed, self.named = episodes, whole_number("seed", seed), named
-        self.diagnoses: dict[str, tuple[str, dict[str, Any]]] = {}
-        """Of anybody's policy: what was diagnosed, and its card."""
+        self.diagnoses: dict[str, tuple[str, str, dict[str, Any]]] = {}
+        """Of anybody's policy: the file's name, what was diagnosed, and its card."""
         self.records: list[Record] = []
         """Of sweeps, which keep no agents."""
         self.played: int | None = None
@@ -104,7 +104,7 @@ class Library:
     def add_folder(self, folder: Path, name: str | None = None) -> None:
         """A saved run, a folder of saved runs, a sweep, or what `multiadvisor diagnose` wrote."""
         if (found_diagnosis := read_diagnosis(folder)) is not None:
-            self.diagnoses[secrets.token_urlsafe(9)] = found_diagnosis
+            self.diagnoses[secrets.token_urlsafe(9)] = (str(folder), *found_diagnosis)
             if not (folder / "agent.json").exists():  # a run may have its diagnosis beside it
                 return
         if not (folder / "agent.json").exists() and folder.is_dir():
@@ -174,8 +174,8 @@ class Library:
             for entry in self.entries.values()
         ]  # fmt: skip
         diagnosed = [
-            {"id": name, "name": task, "task": task, "label": "diagnosis", "episodes": [], "diagnosis": True}
-            for name, (task, _) in self.diagnoses.items()
+            {"id": key, "name": name, "task": task, "label": f"diagnosis of {task}", "episodes": [], "diagnosis": True}
+            for key, (name, task, _) in self.diagnoses.items()
         ]
         return {"runs": runs + diagnosed}
 

@@ -1,13 +1,13 @@
 // The page: loads what is asked for, puts the views together, and draws one frame at a time.
 
-import { byId, el, field, onWidth, option, setText, tips } from "./dom.js";
+import { byId, el, field, fill, onWidth, setText, tips } from "./dom.js";
 import { Store, VIEWS } from "./state.js";
 import { openSource } from "./source.js";
 import { Loader } from "./loader.js";
 import { Player } from "./player.js";
 import { KEYS, listenToKeys } from "./keys.js";
 import { EpisodeView } from "./episodeview.js";
-import { CompareView } from "./compareview.js";
+import { CompareView, comparable, otherOf, titleOf } from "./compareview.js";
 import { Gallery } from "./gallery.js";
 import { Curves } from "./curves.js";
 import { Maps } from "./maps.js";
@@ -43,25 +43,8 @@ class App {
       el("select", { onchange: ({ target }) => this.store.set({ episode: Number(target.value), step: 0 }) }),
     );
     this.answer = new Answer(this.store, source, this.insights, this.redraw);
-    this.episode = new EpisodeView({
-      store: this.store,
-      source,
-      player: this.player,
-      redraw: this.redraw,
-      loader: this.loader,
-      insights: this.insights,
-      answer: this.answer,
-      retrain: () => this.retrain(),
-    });
-    this.compare = new CompareView({
-      store: this.store,
-      player: this.player,
-      source,
-      redraw: this.redraw,
-      selects: [this.firstPick, this.otherPick],
-      insights: this.insights,
-      episode: this.pairEpisodePick,
-    });
+    this.episode = new EpisodeView(this);
+    this.compare = new CompareView(this);
     this.gallery = new Gallery(this.store, source, this.player, listing.gallery, listing.plannings, this.redraw);
     this.curves = new Curves(this.store, source, this.redraw);
     this.maps = new Maps(source, this.redraw, (run, progress) => this.train({ do: "watch", run }, progress));
@@ -107,24 +90,14 @@ class App {
 
   fillPickers() {
     const { runs } = this.listing;
-    for (const pick of [this.runPick, this.firstPick, this.otherPick])
-      if (pick.children.length !== runs.length)
-        pick.replaceChildren(...runs.map((run, k) => option(k, `${run.name} (${run.label})`)));
     const { state } = this.store;
-    const choose = (pick, value) => {
-      if (pick.value !== String(value)) pick.value = String(value);
-    };
-    choose(this.runPick, state.run);
-    choose(this.firstPick, state.run);
-    choose(this.otherPick, state.other);
-    const episodes = runs[state.run]?.episodes || [];
-    if (this.episodesShown !== episodes) {
-      this.episodesShown = episodes;
-      for (const pick of [this.episodePick, this.pairEpisodePick])
-        pick.replaceChildren(...episodes.map((name, k) => option(k, `episode ${k + 1} (${name})`)));
-    }
-    choose(this.episodePick, state.episode);
-    choose(this.pairEpisodePick, state.episode);
+    const named = (wanted) => () => runs.map((run, k) => [k, titleOf(run)]).filter(([k]) => wanted(k));
+    fill(this.runPick, [runs], named(() => true), state.run);
+    fill(this.firstPick, [runs], named((k) => !runs[k].diagnosis), state.run);
+    fill(this.otherPick, [runs, state.run], named((k) => comparable(runs, state.run, k)), otherOf(runs, state));
+    const episodes = runs[state.run]?.episodes;
+    const numbered = () => (episodes ?? []).map((name, k) => [k, `episode ${k + 1} (${name})`]);
+    for (const pick of [this.episodePick, this.pairEpisodePick]) fill(pick, [episodes], numbered, state.episode);
   }
 
   buildHeader() {
@@ -314,16 +287,12 @@ class App {
     this.adopt(this.compare);
     this.shown = null;
     const { runs } = this.listing;
-    const [one, two] = [runs[state.run], this.compare.otherOf(runs, state)];
-    if (!one || !two || one.diagnosis || two.diagnosis) return this.compare.say("Two runs are needed to compare: `multiadvisor explore RUN RUN`.");
-    if (one.task !== two.task)
-      return this.compare.say(
-        `${one.name} plays ${one.task} and ${two.name} plays ${two.task}: choose two runs of one task.`,
-      );
+    const [one, two] = [runs[state.run], runs[otherOf(runs, state)]];
+    if (!one || !two) return this.compare.say("Two runs are needed to compare, of one task: `multiadvisor explore RUN RUN`.");
     // the same episode has another number where one of them has episodes of a trace before it
     const name = one.episodes[state.episode];
     const numbers = [state.episode, name === undefined ? state.episode : two.episodes.indexOf(name)];
-    if (numbers[1] < 0) return this.compare.say(`${two.name} has not played ${name}: choose another episode.`, true);
+    if (numbers[1] < 0) return this.compare.say(`${two.name} has not played ${name}: choose another episode.`);
     const pair = [one, two].map((entry, k) => this.loader.get(entry, numbers[k]));
     if (!pair[0] || !pair[1]) {
       const problem = [one, two].map((entry, k) => this.loader.problem(entry, numbers[k])).find(Boolean);

@@ -1,15 +1,14 @@
 // Maps of a sweep: what was reached over two settings, a button for each pair; its agent is trained again and watched.
 
-import { el, field, option, setText } from "./dom.js";
-import { tableOf } from "./tables.js";
+import { el, field, fill, setText } from "./dom.js";
+import { rowOf, tableOf } from "./tables.js";
 
 const figureOf = (cell, measure) => cell?.figures[measure];
 
 export class Maps {
   constructor(source, redraw, watch) {
     Object.assign(this, { source, redraw, watch, maps: [], busy: false });
-    const onchange = () => redraw();
-    this.pick = el("select", { onchange });
+    this.pick = el("select", { onchange: redraw });
     this.hint = el("p", { class: "hint" });
     this.progress = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "Training this cell's agent" });
     this.body = el("div");
@@ -22,23 +21,22 @@ export class Maps {
     this.asked = true;
     const { maps } = await this.source.json("maps").catch(() => ({ maps: [] })); // whatever is asked next says why
     this.maps = maps;
-    this.pick.replaceChildren(...maps.map((map, k) => option(k, `${map.task}: ${map.label}`)));
     this.redraw();
   }
 
   render(measure) {
-    const map = this.maps[Number(this.pick.value)];
+    const { maps } = this;
+    fill(this.pick, [maps], () => maps.map(({ task, label }, k) => [k, `${task}: ${label}`]), this.pick.value || 0);
+    const map = maps[Number(this.pick.value)];
     this.root.hidden = !map;
     if (!map) return;
     const shown = map.cells.flat().map((cell) => figureOf(cell, measure)).filter(Number.isFinite);
     const [low, high] = [Math.min(...shown), Math.max(...shown)];
     const range = `${low.toFixed(2)} to ${high.toFixed(2)}`.replaceAll("-", "\u2212");
-    setText(this.hint, this.problem || `The last ${measure} of each run, ${range}; choose a cell to train its agent again and watch it.`);
+    setText(this.hint, this.problem || `The last ${measure} of each run, from ${range}; choose a cell to train its agent again and watch it.`);
     if (this.drawn === map && this.measure === measure) return;
     Object.assign(this, { drawn: map, measure });
-    const lines = [...map.rows].reverse().map((row, k) =>
-      el("tr", {}, el("th", { scope: "row" }, String(row)), map.cells.at(-1 - k).map((cell) => el("td", {}, this.button(cell, measure, low, high)))),
-    );
+    const lines = map.rows.map((row, k) => rowOf(String(row), map.cells[k].map((cell) => this.button(cell, measure, low, high)))).reverse();
     const corner = `${map.upwards} \u2191, ${map.across} \u2192`;
     this.body.replaceChildren(tableOf(map.label, [corner, ...map.columns.map(String)], el("tbody", {}, lines), "map"));
   }

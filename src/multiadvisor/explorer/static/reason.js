@@ -1,7 +1,7 @@
 // Why this action: the library's sentence, the fewest advisors that decide, and the table of all differences. Sentences
 // of the recorded steps come with the episode; under other weights, or against another action, the library is asked.
 
-import { el, field, gapText, option, sentenceCase, setText, signed } from "./dom.js";
+import { el, field, fill, gapText, sentenceCase, setText, signed } from "./dom.js";
 import { actionText, actionWord } from "./bars.js";
 import { Asker } from "./source.js";
 import { fillRows, tableOf } from "./tables.js";
@@ -87,12 +87,9 @@ export class Reason {
       setText(this.caveat, run.caveat ? `${sentenceCase(run.caveat)}.` : "");
       this.field.hidden = run.continuous;
       this.root.classList.toggle("many", run.plain && run.n > 8);
-      this.pick.replaceChildren(
-        option(-1, "the next best"),
-        ...run.actions.map((name, a) => option(a, actionText(name))),
-      );
     }
-    this.pick.value = String(against < run.A ? against : -1);
+    const choices = () => [[-1, "the next best"], ...run.actions.map((name, a) => [a, actionText(name)])];
+    fill(this.pick, [run], choices, against < run.A ? against : -1);
     setText(this.sentence, reasonText(frame, reason));
     const found = reason ? contributions(frame, reason) : [];
     this.renderChips(run, reason, new Map(found));

@@ -1,4 +1,4 @@
-// Who has a say: weights of groups and advisors, mute and solo. The agent itself is never changed.
+// Weights: of groups and advisors, mute and solo. The agent itself is never changed.
 
 import { el, sameParts, setText, slider } from "./dom.js";
 
