@@ -163,7 +163,8 @@ def _driver(report: Report) -> list[dict[str, Any]]:
         return []
     if report.influence.push is not None:
         shares = " and ".join(f"{name} ({percent(size)})" for name, size in order)
-        return [_sentence(f"by its critics most of the push is that of {shares}: trying other actions shows whether that is true")]
+        said = f"by its critics most of the push is that of {shares}: other actions show whether it is"
+        return [_sentence(said, tentative=True)]
     parts = " and without ".join(f"{name} in {percent(size)}" for name, size in order)
     return [_sentence(f"without {parts} of the steps another action would be taken")]
 
@@ -224,9 +225,10 @@ def diagnosis_card(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def beside(diagnosis: dict[str, Any], counted: dict[str, Any]) -> dict[str, Any]:
-    """The card of the episodes below that of a diagnosis, without what this has said already."""
+    """The card of the episodes below that of a diagnosis, without what this has said already, or has an answer to."""
     said = {_topic(one) for one in diagnosis["sentences"]}
-    return {**counted, "sentences": [one for one in counted["sentences"] if _topic(one) not in said]}
+    left = [one for one in counted["sentences"] if _topic(one) not in said and not one.get("tentative")]
+    return {**counted, "sentences": left}
 
 
 def _topic(sentence: Mapping[str, Any]) -> str:

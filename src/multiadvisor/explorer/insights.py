@@ -21,7 +21,7 @@ from multiadvisor.analysis.stuck import Stuck, find_stuck
 from multiadvisor.diagnosis.consequences import Consequences
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.answers import beside, comparison, diagnosed, diagnosis_card, kept, prepared, report_card
-from multiadvisor.explorer.bundle import pack
+from multiadvisor.explorer.bundle import episode_pack, pack, run_pack
 from multiadvisor.explorer.library import LONGEST, Entry, Library
 from multiadvisor.runs.pictures import SIGNATURE, Painting
 
@@ -175,11 +175,14 @@ class Insights:
         }  # fmt: skip
 
     def pictures(self, name: str) -> dict[str, Any]:
-        """What its decisive moments look like: asked for by themselves, as an environment may take long to draw them."""
+        """What its decisive moments look like, for itself: an environment may take long to draw them."""
         entry, found = self._library.entry(name), self.of(name).get("moments", [])
+
+        def drawn() -> list[str | None]:
+            return [self.albums.thumbnail(name, one["episode"], one["step"]) for one in found]
+
         with self._drawing:
-            look = self.albums.thumbnail
-            return {"pictures": entry.once("pictures", lambda: [look(name, one["episode"], one["step"]) for one in found])}
+            return {"pictures": entry.once("pictures", drawn)}
 
     def _episodes(self, entry: Entry, numbers: Sequence[int]) -> Episodes:
         """These episodes of a run with all that was advised in them."""
@@ -190,10 +193,8 @@ class Insights:
             raise BadInput(
                 "this episode was recorded elsewhere: `multiadvisor evaluate --report` tells of such episodes"
             )
-        return play(agent, 1, self._seeds(entry, numbers), draws=self._library.draws, longest=LONGEST)
-
-    def _seeds(self, entry: Entry, numbers: Sequence[int]) -> list[int]:
-        return [self._library.seed + number - len(entry.traces) for number in numbers]
+        seeds = [self._library.seed + number - len(entry.traces) for number in numbers]
+        return play(agent, 1, seeds, draws=self._library.draws, longest=LONGEST)
 
 
 Answering = Callable[[dict[str, str]], "bytes | str | dict[str, Any]"]
@@ -207,8 +208,10 @@ def answers_of(library: Library, at_once: int = _AT_ONCE, insights: Insights | N
     return {
         "runs": lambda given: {**library.listing(), "gallery": [], "plannings": [], "tips": TIPS},
         "curves": lambda given: {"curves": library.curves()},
-        "runs/{id}": lambda given: library.run(given["id"]),
-        "runs/{id}/episodes/{episode}": lambda given: library.episode(given["id"], whole(given["episode"])),
+        "runs/{id}": lambda given: run_pack(library.entry(given["id"]).agent, library.entry(given["id"]).name),
+        "runs/{id}/episodes/{episode}": lambda given: episode_pack(
+            *library.recorded(given["id"], whole(given["episode"])), library.entry(given["id"]).agent
+        ),
         "pictures/{id}/{episode}/{first}": lambda given: albums.pictures(
             given["id"], whole(given["episode"]), whole(given["first"])
         ),

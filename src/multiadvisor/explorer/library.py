@@ -15,7 +15,7 @@ from multiadvisor.analysis.episodes import Episodes, record
 from multiadvisor.envs.registry import PREFIX
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.answers import read_diagnosis
-from multiadvisor.explorer.bundle import episode_pack, run_pack, sends_table
+from multiadvisor.explorer.bundle import sends_table
 from multiadvisor.explorer.curves import Record, curves, eval_every, label, sweep_records
 from multiadvisor.runs.logs import are_evaluations
 from multiadvisor.settings import whole_number
@@ -66,7 +66,7 @@ class Entry:
             return self.loaded
 
 
-def _entry(folder: Path, name: str, named: str | None) -> Entry:
+def read_entry(folder: Path, name: str, named: str | None) -> Entry:
     """A saved run, of which all that the page lists is there; its values are read when they are looked at."""
     header = read_header(folder)
     try:
@@ -124,7 +124,7 @@ class Library:
         if folder.resolve() in [one.folder.resolve() for one in self.entries.values() if one.folder is not None]:
             self.skipped.append(f"{str(folder)!r} is named twice, and shown once")
             return
-        entry = _entry(folder, name or str(folder), self.named)
+        entry = read_entry(folder, name or str(folder), self.named)
         if name is None:
             _ = entry.agent  # what was named must be whole; what lies in a folder is loaded when looked at
         self.entries[entry.id] = entry
@@ -179,11 +179,6 @@ class Library:
         ]
         return {"runs": runs + diagnosed}
 
-    def run(self, name: str) -> bytes:
-        """A run's descriptor and values."""
-        entry = self.entry(name)
-        return run_pack(entry.agent, entry.name)
-
     def recorded(self, name: str, episode: int) -> tuple[Episodes, int]:
         """An episode of a run."""
         entry = self.entry(name)
@@ -200,11 +195,6 @@ class Library:
                     record(agent, 1, number, advice=advice, draws=self.draws, longest=LONGEST), 0
                 )  # fmt: skip
             return entry.episodes[episode]
-
-    def episode(self, name: str, number: int) -> bytes:
-        """An episode, packed."""
-        trace, episode = self.recorded(name, number)
-        return episode_pack(trace, episode, self.entry(name).agent)
 
     def curves(self) -> list[dict[str, Any]]:
         """The learning curves of all runs and of the sweeps."""

@@ -48,6 +48,19 @@ function figuresOf(found) {
   return { ...found, stuck: found.stuck.length / found.episodes.length, weighted: found.own !== null, own: found.own ?? found.score };
 }
 
+// What the columns of a table with these answers mean.
+function meaningOf(answers) {
+  const episodes = answers[0]?.episodes.length;
+  const same = episodes ? `The same ${episodes > 1 ? plural(episodes, "episode") : "episode"} for each. ` : "";
+  const own = "Scores are by the task's own weights, each run's own beside it. ";
+  const push = answers.some(isPushed) ? ", or its share of the push on a continuous action" : "";
+  const drives = `\u201cdrives\u201d is the share of steps in which another action would be taken without it${push}`;
+  const bias = "\u201cbias\u201d is what it expects minus what it gets";
+  const caveat = answers.find((found) => found.caveat)?.caveat;
+  const networks = caveat ? ` Of networks: ${caveat}.` : "";
+  return `${same}${answers.some(({ weighted }) => weighted) ? own : ""}${drives}; ${bias}. Click a heading to sort.${networks}`;
+}
+
 // The runs of one task: only they have the same terms.
 class TaskTable {
   constructor(task, redraw) {
@@ -165,18 +178,9 @@ export class Agents {
       if (!answer) waiting = true;
       return { run, answer, found: answer?.found ? figuresOf(answer.found) : null };
     });
-    const episodes = this.rows.find(({ found }) => found)?.found.episodes.length;
-    const caveat = this.rows.find(({ found }) => found?.caveat)?.found.caveat;
-    const by = this.rows.some(({ found }) => found?.weighted) ? "Scores are by the task's own weights, each run's own beside it. " : "";
-    const same = episodes ? `The same ${episodes > 1 ? plural(episodes, "episode") : "episode"} for each. ${by}` : "";
-    setText(
-      this.hint,
-      runs.length
-        ? `${waiting ? "Playing \u2026 " : ""}${same}\u201cdrives\u201d is the share of steps in which another action would be taken without it${
-            this.rows.some(({ found }) => found && isPushed(found)) ? ", or its share of the push on a continuous action" : ""
-          }; \u201cbias\u201d is what it expects minus what it gets. Click a heading to sort.${caveat ? ` Of networks: ${caveat}.` : ""}`
-        : "No run was given: `multiadvisor explore RUN RUN` shows several.",
-    );
+    const waits = waiting ? "Playing \u2026 " : "";
+    const none = "No run was given: `multiadvisor explore RUN RUN` shows several.";
+    setText(this.hint, runs.length ? waits + meaningOf(this.rows.flatMap(({ found }) => found ?? [])) : none);
     this.csv.disabled = !this.rows.some(({ found }) => found);
     const tasks = [...new Set(runs.map((run) => run.task))];
     for (const task of tasks) if (!this.tables.has(task)) this.tables.set(task, new TaskTable(task, this.redraw));

@@ -13,6 +13,10 @@ function sentenceOf(store, { text, episode, step }) {
   return el("li", {}, `${text} `, go);
 }
 
+function figureOf({ src, text }) {
+  return el("figure", {}, el("img", { src, alt: text }), el("figcaption", { class: "hint" }, text));
+}
+
 // One answer as elements; the same for a run, for two runs, and for a diagnosis of anybody's policy.
 export function answerOf(store, { title, sentences, head, rows, notes, pictures = [] }, titled = false) {
   const lines = rows.map(({ name, cells, kind }) => rowOf(name, cells, kind));
@@ -32,9 +36,7 @@ export function answerOf(store, { title, sentences, head, rows, notes, pictures 
     rows.length ? tableOf("Terms", head, [body, rest]) : null,
     more,
     notes.map((note) => el("p", { class: "hint" }, note)),
-    pictures.length
-      ? el("div", { class: "line" }, pictures.map(({ src, text }) => el("figure", {}, el("img", { src, alt: text }), el("figcaption", { class: "hint" }, text))))
-      : null,
+    pictures.length ? el("div", { class: "controls" }, pictures.map(figureOf)) : null,
   );
 }
 

@@ -93,11 +93,12 @@ class App {
     const { state } = this.store;
     const named = (wanted) => () => runs.map((run, k) => [k, titleOf(run)]).filter(([k]) => wanted(k));
     fill(this.runPick, [runs], named(() => true), state.run);
-    fill(this.firstPick, [runs], named((k) => !runs[k].diagnosis), state.run);
+    fill(this.firstPick, [runs, state.run], named((k) => !runs[k].diagnosis || k === state.run), state.run);
     fill(this.otherPick, [runs, state.run], named((k) => comparable(runs, state.run, k)), otherOf(runs, state));
     const episodes = runs[state.run]?.episodes;
     const numbered = () => (episodes ?? []).map((name, k) => [k, `episode ${k + 1} (${name})`]);
     for (const pick of [this.episodePick, this.pairEpisodePick]) fill(pick, [episodes], numbered, state.episode);
+    for (const pick of [this.otherPick, this.episodePick, this.pairEpisodePick]) pick.parentNode.hidden = !pick.length;
   }
 
   buildHeader() {
@@ -155,7 +156,7 @@ class App {
   // Let the library train an agent, and show it.
   async train(question, progress) {
     const { id } = await this.source.ask(question, progress);
-    this.listing = await this.source.listing();
+    this.listing = await this.source.json("runs");
     const run = this.listing.runs.findIndex((one) => one.id === id);
     this.store.set({ view: "episode", run, other: this.store.state.run, step: 0, ...OWN_WEIGHTS });
   }
@@ -168,7 +169,9 @@ class App {
 
   // What failed may be asked for again.
   forget() {
-    for (const part of [this.loader, this.insights, this.gallery, this.curves, this.episode.attractors]) part.forget();
+    const { gallery, curves, compare, episode } = this;
+    const asked = [gallery, curves, compare, episode.moments].map(({ answers }) => answers);
+    for (const part of [this.loader, this.insights, episode.attractors, ...asked]) part.forget();
     this.schedule();
   }
 
@@ -254,7 +257,6 @@ class App {
     // a newer checkpoint is taken up by itself only where nobody is in the middle of an episode
     if (state.step === 0 && !this.player.playing) this.watch.adopt();
     this.fresh.hidden = !entry || !this.watch.stale(entry.id);
-    this.episodePick.parentNode.hidden = Boolean(entry?.diagnosis);
     if (entry?.diagnosis) return this.drawDiagnosis(entry);
     const shown = this.loader.get(entry, state.episode);
     const none = `There are ${this.listing.runs.length} runs here, and so no run ${state.run + 1}.`;
@@ -288,7 +290,8 @@ class App {
     this.shown = null;
     const { runs } = this.listing;
     const [one, two] = [runs[state.run], runs[otherOf(runs, state)]];
-    if (!one || !two) return this.compare.say("Two runs are needed to compare, of one task: `multiadvisor explore RUN RUN`.");
+    const needed = "Two runs are needed to compare, of one task: `multiadvisor explore RUN RUN`.";
+    if (!one || !two) return this.compare.say(needed);
     // the same episode has another number where one of them has episodes of a trace before it
     const name = one.episodes[state.episode];
     const numbers = [state.episode, name === undefined ? state.episode : two.episodes.indexOf(name)];
@@ -323,7 +326,7 @@ class App {
 async function start() {
   try {
     const source = await openSource();
-    window.explorer = new App(source, await source.listing());
+    window.explorer = new App(source, await source.json("runs"));
   } catch (error) {
     byId("message").hidden = false;
     setText(byId("message"), error.message || "The page could not be opened.");

@@ -1,6 +1,6 @@
 // Two agents in the same episode, their clocks locked: where do they part?
 
-import { el, field, scoreText, setText, settle, widthOf } from "./dom.js";
+import { el, field, sameParts, scoreText, setText, settle, widthOf } from "./dom.js";
 import { boardOf } from "./board.js";
 import { frameOf, ledItems } from "./frame.js";
 import { Bars, actionPhrase } from "./bars.js";
@@ -9,6 +9,7 @@ import { reasonText } from "./reason.js";
 import { Timeline, seriesOf } from "./timeline.js";
 import { fillRows, tableOf } from "./tables.js";
 import { answerOf } from "./answer.js";
+import { Answers } from "./source.js";
 import { PictureView } from "./picture.js";
 
 function sameDone(one, two, step) {
@@ -88,7 +89,7 @@ class Side {
 
 export class CompareView {
   constructor({ store, source, redraw, player, insights, firstPick, otherPick, pairEpisodePick }) {
-    Object.assign(this, { store, source, player, insights, asked: "" });
+    Object.assign(this, { store, source, player, insights, answers: new Answers(redraw) });
     this.timeline = new Timeline(store);
     this.sides = ["first", "second"].map((which) => new Side(`Board of the ${which} run`, source, redraw));
     this.boards = this.sides.map((side) => side.board);
@@ -162,16 +163,16 @@ export class CompareView {
   }
 
   // Both term by term, in all episodes, as the server says it.
-  async compare([one, two]) {
+  compare([one, two]) {
+    if (!this.source.live) return;
     const asked = `compare/${one.id}/${two.id}`;
     const key = `${asked} ${one.version} ${two.version} ${this.insights.diagnosed}`;
-    if (this.asked === key || !this.source.live) return;
-    this.asked = key;
-    const show = (content) => this.terms.replaceChildren(el("h2", {}, "Term by term"), content);
+    const { found, problem } = this.answers.of(key, () => this.source.json(asked)) ?? {};
     this.terms.hidden = false;
-    show(el("p", { class: "hint" }, "Playing all episodes \u2026"));
-    const answer = await this.source.json(asked).catch(({ message }) => ({ sentences: [{ text: message }], head: [], rows: [], notes: [] }));
-    if (this.asked === key) show(answerOf(this.store, answer));
+    if (sameParts(this.told, [key, found, problem])) return;
+    this.told = [key, found, problem];
+    const text = el("p", { class: "hint" }, problem ?? "Playing all episodes \u2026");
+    this.terms.replaceChildren(el("h2", {}, "Term by term"), found ? answerOf(this.store, found) : text);
   }
 
   // What there is to say of both in numbers, side by side.

@@ -4,6 +4,7 @@
 import { el, field, fill, setText, svg } from "./dom.js";
 import { curveStyle } from "./hues.js";
 import { Plot } from "./lines.js";
+import { Answers } from "./source.js";
 import { countRows, heads, tableOf } from "./tables.js";
 
 const nameOf = (measure) => measure[0].toUpperCase() + measure.slice(1);
@@ -71,7 +72,7 @@ class Chart {
 
 export class Curves {
   constructor(store, source, redraw) {
-    Object.assign(this, { store, source, redraw, curves: null, problem: "", charts: [] });
+    Object.assign(this, { store, source, answers: new Answers(redraw), curves: null, problem: "", charts: [] });
     this.pick = el("select", { onchange: () => store.set({ measure: this.pick.value }) });
     this.empty = el("p", { class: "empty" });
     this.head = el("div", { class: "line" }, el("h2", {}, "Learning curves"), field("Show", this.pick));
@@ -80,24 +81,16 @@ export class Curves {
   }
 
   // The curves are asked for when they are first looked at, and again where runs were added or trained further.
-  async load(key) {
-    if (this.asked === key) return;
-    this.asked = key;
-    try {
-      this.curves = await this.source.curves();
-      const tasks = [...new Set(this.curves.map((curve) => curve.task))];
-      const known = new Map(this.charts.map((chart) => [chart.task, chart]));
-      this.charts = tasks.map((task) => known.get(task) ?? new Chart(task));
-      this.body.replaceChildren(...this.charts.map((chart) => chart.root));
-      this.offered = [...new Set(this.curves.flatMap((curve) => Object.keys(curve.figures)))];
-    } catch (error) {
-      this.problem = error.message;
-    }
-    this.redraw();
-  }
-
-  forget() {
-    if (this.problem) Object.assign(this, { asked: null, problem: "" });
+  load(key) {
+    const { found, problem = "" } = this.answers.of(key, () => this.source.json("curves")) ?? {};
+    this.problem = problem;
+    if (!found || this.curves === found.curves) return;
+    this.curves = found.curves;
+    const tasks = [...new Set(this.curves.map((curve) => curve.task))];
+    const known = new Map(this.charts.map((chart) => [chart.task, chart]));
+    this.charts = tasks.map((task) => known.get(task) ?? new Chart(task));
+    this.body.replaceChildren(...this.charts.map((chart) => chart.root));
+    this.offered = [...new Set(this.curves.flatMap((curve) => Object.keys(curve.figures)))];
   }
 
   render(measure, palette) {

@@ -73,7 +73,7 @@ export class EpisodeView {
     this.observed = new Observed(store);
     this.observed.root.addEventListener("toggle", redraw);
     this.rewards = new Rewards(store, redraw);
-    this.moments = new Moments(store, app.loader, source);
+    this.moments = new Moments(store, app.loader, source, redraw);
     this.state = el("p", { class: "prose" });
     this.layerText = el("p", { class: "hint", id: "layer-text" });
     this.facts = el("p", { class: "facts" });
@@ -161,7 +161,7 @@ export class EpisodeView {
     if (!run.grid) setText(this.boardCard.firstChild, drawn ? "Picture" : "State");
     const answer = this.insights.of(id, version);
     this.moments.board = run.grid !== null;
-    this.moments.render(answer, { id }, palette);
+    this.moments.render(answer, { id }, version, palette);
     this.answer.render(answer, id, run);
     this.rewards.render(episode, step, palette, answer?.found ?? null, number);
   }

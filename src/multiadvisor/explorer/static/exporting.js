@@ -144,10 +144,6 @@ export function curvesCsv(curves, measure) {
   return csvText([["task", "setting", "runs", "steps", measure, "low", "high"], ...lines]);
 }
 
-function exportCurves(curves, measure) {
-  saveCsv(["learning", measure], curvesCsv(curves, measure));
-}
-
 async function exportHtml(source, runs, episode) {
   const ids = runs.map((run) => run.id).join(",");
   const text = await source.text(`export?runs=${ids}&episode=${episode}`);
@@ -203,8 +199,9 @@ export function offersOf(app) {
     found.push(["Episode as CSV", () => exportCsv(shown.episode, shown.run.weights)]);
   }
   if (state.view === "learning" && app.curves.drawn.length) {
-    found.push(["Curves as PNG", () => exportCharts(app.curves.drawn, app.curves.measure, palette)]);
-    found.push(["Curves as CSV", () => exportCurves(app.curves.curves, app.curves.measure)]);
+    const { curves, drawn, measure } = app.curves;
+    found.push(["Curves as PNG", () => exportCharts(drawn, measure, palette)]);
+    found.push(["Curves as CSV", () => saveCsv(["learning", measure], curvesCsv(curves, measure))]);
   }
   const { runs } = app.listing;
   const pair = [runs[state.run], runs[otherOf(runs, state)]].filter(Boolean);

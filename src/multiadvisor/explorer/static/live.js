@@ -20,8 +20,8 @@ export class Watch {
   async step() {
     let wait = EVERY;
     try {
-      const { runs, followed } = await this.source.json("live");
-      if (!followed) return; // agents without folders: nobody else trains them
+      const { runs } = await this.source.json("live");
+      if (!runs.length) return; // agents without folders: nobody else trains them
       let redraw = this.problem !== "";
       this.problem = "";
       for (const { id, training, version } of runs) {
@@ -94,7 +94,7 @@ const SHOWN = { score: "Score of greedy episodes", returns: "Return of each term
 const HINT =
   "The score is the mean of the greedy episodes of an evaluation, without exploration. The curves below end with the last evaluation that was saved, and the other views play episodes of their own: their scores may differ.";
 
-function seriesFrom(kind, log) {
+export function seriesFrom(kind, log) {
   const pick = (lines, field) => {
     const kept = lines.filter((line) => line[field] !== undefined);
     if (field === "epsilon" && !kept.some((line) => line.epsilon > 0)) return { xs: [], kept: [] }; // it has none
@@ -176,8 +176,8 @@ export class Live {
     const lines = series.flatMap((one, k) => (this.legend.shows(one.name) ? [{ ...one, ...termStyle(k) }] : []));
     const ends = series.map(({ name, ys }) => `${name} ${axisText(ys.at(-1))}`);
     const label = `${SHOWN[this.kind.value]} after ${last.steps} steps: ${ends.join("; ") || "nothing yet"}`;
-    const axes = { xs: [0, Math.max(1, last.steps)], xName: "steps", yName: SHOWN[this.kind.value], zero: this.kind.value !== "score" };
-    this.plot.draw({ lines, height: 240, palette, ...axes }, label);
+    const axes = { xs: [0, Math.max(1, last.steps)], xName: "steps", yName: SHOWN[this.kind.value] };
+    this.plot.draw({ lines, height: 240, palette, ...axes, zero: this.kind.value !== "score" }, label);
   }
 
   renderFacts(log) {

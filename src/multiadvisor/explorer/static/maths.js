@@ -15,9 +15,14 @@ function numbers(count, of) {
 const total = (advice, term) => advice.reduce((sum, own, i) => sum + term(own, i), 0);
 const wish = (own, weight, a) => Math.max(weight * own[a], 0);
 
+function heardSum(A, advice, weights) {
+  return numbers(A, (a) => total(advice, (own, i) => (weights[i] !== 0 ? weights[i] * own[a] : 0)));
+}
+
 function heardMax(A, advice, weights) {
   const heard = advice.map((_, i) => i).filter((i) => weights[i] !== 0);
-  return numbers(A, (a) => (heard.length ? heard.reduce((most, i) => Math.max(most, weights[i] * advice[i][a]), -Infinity) : 0));
+  if (!heard.length) return new Float64Array(A);
+  return numbers(A, (a) => heard.reduce((most, i) => Math.max(most, weights[i] * advice[i][a]), -Infinity));
 }
 
 function heardNorm(A, advice, weights, exponent) {
@@ -61,7 +66,7 @@ function heardNormalised(A, advice, weights) {
 }
 
 export const AGGREGATIONS = {
-  sum: (A, advice, weights) => numbers(A, (a) => total(advice, (own, i) => (weights[i] !== 0 ? weights[i] * own[a] : 0))),
+  sum: heardSum,
   max: heardMax,
   max_plus: heardMaxPlus,
   p_norm: heardNorm,

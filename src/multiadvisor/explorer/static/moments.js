@@ -3,6 +3,7 @@
 import { el, fitCanvas, sentenceCase, setText } from "./dom.js";
 import { actionText } from "./bars.js";
 import { boardOf, drawMoving, drawStill } from "./board.js";
+import { Answers } from "./source.js";
 
 const THUMB = 168; // pixels
 
@@ -21,14 +22,14 @@ export function goTo(store, episode, step) {
 }
 
 export class Moments {
-  constructor(store, loader, source) {
-    Object.assign(this, { store, loader, source });
+  constructor(store, loader, source, redraw) {
+    Object.assign(this, { store, loader, source, answers: new Answers(redraw) });
     this.strip = el("ol", { class: "strip-of-moments" });
     this.hint = el("p", { class: "hint" });
     this.root = el("section", { class: "card across later", id: "moments" }, el("h2", {}, "Decisive moments"), this.strip, this.hint);
   }
 
-  render(answer, entry, palette) {
+  render(answer, entry, version, palette) {
     setText(this.hint, answer ? answer.problem || answer.found.chosen : "Playing all episodes \u2026");
     const moments = answer?.found?.moments ?? [];
     this.strip.hidden = !moments.length;
@@ -38,8 +39,9 @@ export class Moments {
       this.thumbs = moments.map((one) => this.thumb(one));
       this.pending = new Map(this.board ? moments.map((one, k) => [one, this.thumbs[k].firstChild]) : []);
       this.strip.replaceChildren(...moments.map((one, k) => this.item(one, this.thumbs[k])));
-      if (moments.length && !this.board) this.look(entry.id, moments);
+      this.looked = null;
     }
+    if (moments.length && !this.board) this.look(`${entry.id} ${version}`, entry.id);
     // boards are drawn when their episodes are there
     for (const [one, canvas] of this.pending) {
       const loaded = this.loader.get(entry, one.episode);
@@ -50,9 +52,10 @@ export class Moments {
   }
 
   // What the environment draws comes later, as that may take long; until then, and where it draws nothing, a text.
-  async look(id, moments) {
-    const { pictures } = await this.source.json(`moments/${id}`).catch(() => ({ pictures: [] }));
-    if (this.shown !== moments) return;
+  look(key, id) {
+    const pictures = this.answers.of(key, () => this.source.json(`moments/${id}`))?.found?.pictures;
+    if (!pictures || this.looked === pictures) return;
+    this.looked = pictures;
     pictures.forEach((picture, k) => {
       if (picture?.startsWith("data:")) this.thumbs[k].replaceChildren(el("img", { src: picture, alt: "" }));
       else if (picture)

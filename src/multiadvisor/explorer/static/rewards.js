@@ -90,7 +90,8 @@ export class Rewards {
       const lines = values.flatMap((ys, k) =>
         this.legend.shows(names[k]) ? [{ xs, ys, steps: !own, marks: marksOf(ys, own), ...styles[k] }] : [],
       );
-      const label = `${own ? "Rewards of step" : "Paid before step"} ${step}: ${names.map((name, k) => `${name} ${signed(at(k))}`).join("; ")}`;
+      const told = names.map((name, k) => `${name} ${signed(at(k))}`).join("; ");
+      const label = `${own ? "Rewards of step" : "Paid before step"} ${step}: ${told}`;
       const yName = own ? "reward of the step" : "paid so far";
       const axes = { xs: [0, Math.max(1, episode.steps)], xName: "step", yName, cursor: step };
       this.where = this.plot.draw({ lines, palette, ...axes }, label);
@@ -109,7 +110,8 @@ export class Rewards {
     if (sameParts(this.told, key)) return;
     this.told = key;
     const names = this.episode.run.paid.map(({ name }) => name);
-    const paid = ({ advisors }) => terms.map(({ members }) => members.reduce((sum, j) => sum + (advisors[names[j]] ?? 0), 0));
+    const of = (advisors) => (sum, j) => sum + (advisors[names[j]] ?? 0);
+    const paid = ({ advisors }) => terms.map(({ members }) => members.reduce(of(advisors), 0));
     const rows = (known?.episodes ?? []).map((one) => ({ ...one, paid: paid(one) }));
     if (!rows.some((one) => one.episode === number)) {
       const { steps: length, earned } = this.episode;

@@ -145,8 +145,8 @@ function along(step, steps, width) {
   return GUTTER + ((width - GUTTER - PAD) * step) / Math.max(1, steps);
 }
 
-// Disagreement is that of a sum of several; elsewhere the margin between the two best actions stands in its place, or how far an
-// action of real numbers is above the centre of the box.
+// Disagreement is that of a sum of several; elsewhere the margin between the two best actions stands in its place, or how
+// far an action of real numbers is above the centre of the box.
 function lastLane(all) {
   return all.every((series) => series.plain) ? "disagreement" : "margin";
 }
