@@ -210,7 +210,7 @@ def diagnosis_card(found: Mapping[str, Any]) -> dict[str, Any]:
     for one in found["decisive"]:
         decisive.setdefault(_effects(one["effects"]), f"episode {one['episode']}, step {one['step']}")
     places = "; ".join(f"{place}: {effects}" for effects, place in decisive.items())
-    stakes = f"The most decisive steps, in the diagnosis's own episodes, counted from 0: {places}." * bool(places)
+    stakes = f"It counts its own episodes from 0: most was at stake in {places}." * bool(places)
     ended = found.get("problem") or "it was interrupted" * bool(found.get("interrupted"))
     early = f"It ended early, and this is what was gathered until then: {ended}." * bool(ended)
     rows = [Row(str(one["name"]), _term_cells(one)) for one in terms]

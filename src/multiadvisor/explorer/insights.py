@@ -69,11 +69,11 @@ class Albums:
             painting.repeated = trace.header.get("pictures", {}).get("repeated", 0)
         return painting
 
-    def thumbnail(self, name: str, number: int, step: int) -> str | None:
+    def thumbnail(self, name: str, episode: int, step: int) -> str | None:
         """One picture as text: a data address, or the text itself; None where there is none, or a board."""
         if self._library.entry(name).agent.task.world is not None:
             return None
-        picture = self._painting(name, number).look_at(step)
+        picture = self._painting(name, episode).look_at(step)
         if picture is None:
             return None
         if picture.startswith(SIGNATURE):
@@ -178,8 +178,9 @@ class Insights:
         """What its decisive moments look like, for itself: an environment may take long to draw them."""
         entry, found = self._library.entry(name), self.of(name).get("moments", [])
 
-        def drawn() -> list[str | None]:
-            return [self.albums.thumbnail(name, one["episode"], one["step"]) for one in found]
+        def drawn() -> list[dict[str, Any]]:
+            places = [{"episode": one["episode"], "step": one["step"]} for one in found]
+            return [{**place, "picture": self.albums.thumbnail(name, **place)} for place in places]
 
         with self._drawing:
             return {"pictures": entry.once("pictures", drawn)}

@@ -35,8 +35,8 @@ function heardNorm(A, advice, weights, exponent) {
 
 function heardVotes(A, advice, weights) {
   const tops = advice.map((own) => largest(own));
-  const votes = advice.map((own, i) => weights[i] / own.filter((value) => value === tops[i]).length);
-  return numbers(A, (a) => total(advice, (own, i) => (own[a] === tops[i] ? votes[i] : 0)));
+  const shares = advice.map((own, i) => weights[i] / own.filter((value) => value === tops[i]).length);
+  return numbers(A, (a) => total(advice, (own, i) => (own[a] === tops[i] ? shares[i] : 0)));
 }
 
 function heardRanks(A, advice, weights) {

@@ -56,7 +56,9 @@ export class Moments {
     const pictures = this.answers.of(key, () => this.source.json(`moments/${id}`))?.found?.pictures;
     if (!pictures || this.looked === pictures) return;
     this.looked = pictures;
-    pictures.forEach((picture, k) => {
+    this.shown.forEach(({ episode, step }, k) => {
+      // of a newer checkpoint there are none here
+      const picture = pictures.find((one) => one.episode === episode && one.step === step)?.picture;
       if (picture?.startsWith("data:")) this.thumbs[k].replaceChildren(el("img", { src: picture, alt: "" }));
       else if (picture)
         this.thumbs[k].replaceChildren(el("pre", { class: "terminal" }, picture.replace(/\u001b\[[\d;]*m/g, "")));
