@@ -47,7 +47,7 @@ class Side {
     this.board = new BoardView(label);
     this.bars = new Bars();
     this.sentence = el("p", { class: "sentence" });
-    this.title = el("h2");
+    this.title = el("h2", { title: "The run on this side" });
     this.box = el("div", { class: "boardbox" }, this.board.root);
     this.root = el(
       "section",
