@@ -18,7 +18,7 @@ from multiadvisor.commands.parsing import parse
 from multiadvisor.core.rng import evaluation_seed
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.answers import command, diagnosis_card, preview, read_diagnosis
-from multiadvisor.explorer.branching import Branching, alternatives
+from multiadvisor.explorer.branching import Branching, alternatives, fan
 from multiadvisor.explorer.insights import Albums, Insights
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.server import Explorer
@@ -99,7 +99,9 @@ def test_a_diagnosis_of_anybodys_policy_is_told_from_its_file(diagnosed, tmp_pat
     mad.MultiAdvisor(mad.make("two-goal")).save(tmp_path)  # a run with its diagnosis beside it
     library = Library()
     library.add_folder(tmp_path)
-    assert [one.get("diagnosis", False) for one in library.listing()["runs"]] == [False, True]
+    shown = library.listing()["runs"]
+    assert [one.get("diagnosis", False) for one in shown] == [False, True]
+    assert (shown[1]["name"], shown[1]["label"]) == (str(tmp_path), "diagnosis of Pendulum-v1")
 
 
 def test_a_diagnosis_says_first_what_drives_the_policy():
@@ -244,6 +246,13 @@ def test_an_environment_that_draws_has_a_fan(agents):
     assert alternatives(agent.task) == list(agent.task.actions)
 
 
+@pytest.mark.parametrize(("ends", "said"), [((1.0, 1.0), "in 1 step."), ((0.0, 2.0), "in 1 step, on average.")])
+def test_what_is_the_same_on_average_only_is_said_so(ends, said):
+    paths = [np.array([[0.0, 1.0]] * 2), np.array([[0.0, end] for end in ends])]
+    found = fan(0, ["left", "right"], paths, np.zeros((2, 2, 1)), ["reward"], [0, 0], "")
+    assert found["sentence"] == f"Right instead of left brings the same {said}"
+
+
 def test_a_diagnosis_on_the_page_answers_what_follows(monkeypatch):
     from multiadvisor.explorer import answers
 
@@ -258,6 +267,7 @@ def test_a_diagnosis_on_the_page_answers_what_follows(monkeypatch):
     assert first == card
     topics = [[one["text"].partition(":")[0] for one in shown["sentences"]] for shown in (first, counted)]
     assert not set(topics[0]) & set(topics[1]), "nothing is said twice"
+    assert not any("other actions show" in one["text"] for one in counted["sentences"]), "they were tried"
     asked = {"do": "what-if", "run": name, "episode": 0, "step": 5, "action": 1}
     assert "short branches: " in explorer._do(asked, lambda share: None)["note"]
 

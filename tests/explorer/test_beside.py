@@ -203,6 +203,29 @@ def test_while_a_picture_is_drawn_axe_finds_nothing(calm):
         no_barrier(page)
 
 
+def test_what_drives_a_run_does_not_wait_for_pictures(calm):
+    with calm.tab() as page:
+        page.route("**/moments/**", lambda route: None)  # they never come
+        calm.go(page, "run=2")
+        expect(page.locator("#drives .answer")).to_be_visible()
+        expect(page.locator("#moments li").first).to_contain_text(", step ")
+        expect(page.locator("#moments .where").first).not_to_be_empty()
+        expect(page.locator("#moments img")).to_have_count(0)
+
+
+def test_small_rewards_are_not_shown_as_nothing(calm):
+    texts = 'import("/static/dom.js").then(({ scoreText }) => [-0.0023, 1e-9, 2.5, -3, NaN].map(scoreText))'
+    with calm.tab() as page:
+        until(page, texts, ["\u22120.002", "0", "+2.5", "\u22123", ""])
+
+
+def test_exploration_is_told_of_those_that_have_some(calm):
+    seen = """import("/static/live.js").then(({ seriesFrom }) => [[0, 0], [0.5, 0]].map((all) =>
+      seriesFrom("epsilon", { lines: all.map((epsilon, steps) => ({ epsilon, steps })) })[0].ys))"""
+    with calm.tab() as page:
+        until(page, seen, [[], [0.5, 0]])
+
+
 def test_a_training_that_was_stopped_says_so_and_which_score_is_which(browser, tmp_path):
     training = Training(mad.MultiAdvisor(mad.make("two-goal"), seed=1), Schedule(600, 200, 2), out=tmp_path / "run")
     log = LiveLog(training)

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 import multiadvisor as mad
 from command_line import refused
-from explorer.pages import fits, site
+from explorer.pages import fits, site, until
 from multiadvisor.explorer.curves import Record, curves, label, names_of
 from multiadvisor.explorer.library import Library
 from multiadvisor.learners.dqn.dqn_settings import DQN
@@ -117,4 +117,6 @@ def test_a_chart_for_each_task_by_steps(browser):
         expect(page.get_by_label("Show")).to_have_value("score")
         page.set_viewport_size({"width": 320, "height": 700})
         fits(page)
+        high = "[...document.querySelectorAll('.charts tbody tr')].every((row) => row.clientHeight < 75)"
+        until(page, high)  # a name is broken between words, and not between letters
         assert served.complaints == []

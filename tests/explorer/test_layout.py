@@ -26,6 +26,13 @@ def test_board_player_and_timeline_are_seen_at_once(calm):
         until(page, BELOW, [], argument=[".board canvas", ".player"])
 
 
+def test_on_a_phone_a_run_is_named_in_full(calm):
+    with calm.tab("step=3", viewport=PHONE) as page:
+        until(page, "document.querySelector('.toolbar select').clientWidth > 300")
+        calm.go(page, "view=compare")
+        until(page, "document.querySelector('.toolbar select').clientWidth > 250")
+
+
 PLAYED = """async () => {
   let shifted = 0;
   const observer = new PerformanceObserver((list) => list.getEntries().forEach((one) => { shifted += one.value; }));

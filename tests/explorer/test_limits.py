@@ -156,10 +156,12 @@ def test_a_page_asks_only_so_much_at_once(explorer, port, monkeypatch):
 
 def test_weights_of_a_networks_own_advisors_are_those_of_its_task():
     task = mad.make("pac-boy").with_weights(ghosts=2.0)
-    groups = SimpleNamespace(task=task, advisors=(mad.Advisor("ghosts"), mad.Advisor("fruits")))
-    assert questions.own_weights(groups, [3.0, 0.5]) == [6.0, 6.0, *[0.5] * 75]
-    one = SimpleNamespace(task=task, advisors=(mad.Advisor("reward"),))
-    assert questions.own_weights(one, [2.0]) == [4.0, 4.0, *[2.0] * 75]
-    same = SimpleNamespace(task=task, advisors=(*task.advisors, mad.Advisor("correction")))
-    assert questions.own_weights(same, [7.0] * 78) == [7.0] * 77
-    assert questions.own_weights(groups, None) is None
+    many = tuple(mad.Advisor(name) for name in (*task.names, "correction"))
+    for advisors, weights, own in (
+        ([mad.Advisor("ghosts"), mad.Advisor("fruits")], [3.0, 0.5], [6.0, 6.0, *[0.5] * 75]),
+        ([mad.Advisor("reward")], [2.0], [4.0, 4.0, *[2.0] * 75]),
+        (many, [7.0] * 78, [7.0] * 77),
+        (many, None, task.weights.tolist()),
+    ):
+        agent = SimpleNamespace(task=task, advisors=advisors)
+        assert questions.reweighted(agent, weights).weights.tolist() == own

@@ -133,7 +133,7 @@ def test_an_episode_that_is_over_says_so_and_nothing_else(calm):
 @pytest.mark.parametrize(("weights", "score"), [((2.5, 2, 2), "+6.5"), ((2, 2, 2), "+6"), ((0.1, 0.2, 0.3), "+0.6")])
 def test_a_score_is_not_rounded_to_a_whole_number(browser, weights, score):
     agent = mad.theory.exact_agent(mad.make("three-fruits"), "egocentric", 0.4)
-    task = reweighted(agent.task, [float(weight) for weight in weights])
+    task = reweighted(agent, [float(weight) for weight in weights])
     other = mad.MultiAdvisor(task, gamma=0.4)
     other._learner.table[...] = agent._learner.table / np.array(weights)[0]
     with site(browser, {"one": other, "two": other}) as served, served.tab() as page:

@@ -81,7 +81,7 @@ def test_odd_episodes_show_a_sentence(browser, agents):
                 served.go(page, fragment)
                 expect(page.locator("#sentence")).to_have_text(re.compile(r"^.{10,}\.$"))
             served.go(page, "run=1")
-            expect(page.get_by_role("heading", name="Who has a say")).to_be_hidden()
+            expect(page.get_by_role("heading", name="Weights")).to_be_hidden()
             expect(page.locator("#drives thead")).not_to_contain_text("without it")
             served.go(page, "run=2&all=1")
             expect(page.locator(".bars + details tbody tr")).to_have_count(500)

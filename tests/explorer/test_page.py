@@ -287,6 +287,19 @@ def test_two_agents_are_locked_and_their_first_divergence_is_marked(calm):
         until(page, chosen, [int(trace.action[fork]) for trace in traces])
 
 
+def test_the_second_run_is_one_of_the_same_task_and_both_can_always_be_chosen(calm):
+    with calm.tab("view=compare&run=0&other=2") as page:
+        first, second = (page.get_by_label(f"{which} run", exact=True) for which in ("First", "Second"))
+        expect(second.locator("option")).to_have_text(["empathic (empathic 0.9)"])
+        expect(page.locator("#divergence")).to_contain_text("They diverge")
+        first.select_option("2")
+        expect(page.locator("main")).to_contain_text("Two runs are needed to compare, of one task")
+        expect(second).to_be_hidden()
+        first.select_option("1")
+        expect(second).to_have_value("0")
+        expect(page.locator("h2", has_text="egocentric 0.9")).to_be_visible()
+
+
 def test_another_episode_is_compared_and_both_runs_have_their_numbers(calm):
     traces = [calm.recorded(k, 2)[0] for k in range(2)]
     with calm.tab("view=compare") as page:

@@ -116,7 +116,7 @@ def test_scores_of_different_weights_have_one_yardstick_in_every_view(calm):
         expect(other).to_contain_text("1−40.00one run−4.00")
         calm.go(page, "run=1")
         expect(page.locator(".facts").first).to_contain_text(
-            "Score −4 in 40 steps, cut off. By the task's own weights −40."
+            "Score −4 in 40 steps, truncated. By the task's own weights −40."
         )
 
 

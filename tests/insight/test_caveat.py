@@ -59,7 +59,7 @@ def test_every_place_says_it_of_networks_and_none_of_tables(name, tmp_path, caps
     library = Library(episodes=1)
     library.add_folder(folder)
     (entry,) = library.entries.values()
-    followed = RunWatcher(entry)
+    followed = RunWatcher(entry, folder)
     followed.tell(0)
     read = json.loads(out("evaluate", folder, "--episodes", 1, "--report", "--moments", 1, "--json"))
     if name in ("tables", "networks"):  # a margin below what the values miss is not quoted

@@ -76,7 +76,8 @@ def _number(value: float | None, sign: str = "") -> str:
         return ""
     size = abs(value)
     kind = ".0f" if size >= 1000 else ".1f" if size >= 100 else ".2f" if size >= 0.005 or size < _ROUNDING else ".1g"
-    value = 0.0 if size < _ROUNDING else value
+    if size < _ROUNDING:
+        return "0.00"
     return f"{value:{sign}{kind}}".replace("-", "\u2212")
 
 
@@ -162,7 +163,8 @@ def _driver(report: Report) -> list[dict[str, Any]]:
         return []
     if report.influence.push is not None:
         shares = " and ".join(f"{name} ({percent(size)})" for name, size in order)
-        return [_sentence(f"its critics see most of the push in {shares}: other actions show whether that is true")]
+        said = f"by its critics most of the push is that of {shares}: other actions show whether it is"
+        return [_sentence(said, tentative=True)]
     parts = " and without ".join(f"{name} in {percent(size)}" for name, size in order)
     return [_sentence(f"without {parts} of the steps another action would be taken")]
 
@@ -208,7 +210,7 @@ def diagnosis_card(found: Mapping[str, Any]) -> dict[str, Any]:
     for one in found["decisive"]:
         decisive.setdefault(_effects(one["effects"]), f"episode {one['episode']}, step {one['step']}")
     places = "; ".join(f"{place}: {effects}" for effects, place in decisive.items())
-    stakes = f"Another action would have changed most, of its own episodes counted from 0, in {places}." * bool(places)
+    stakes = f"It counts its own episodes from 0: most was at stake in {places}." * bool(places)
     ended = found.get("problem") or "it was interrupted" * bool(found.get("interrupted"))
     early = f"It ended early, and this is what was gathered until then: {ended}." * bool(ended)
     rows = [Row(str(one["name"]), _term_cells(one)) for one in terms]
@@ -223,9 +225,10 @@ def diagnosis_card(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def beside(diagnosis: dict[str, Any], counted: dict[str, Any]) -> dict[str, Any]:
-    """The card of the episodes below that of a diagnosis, without what this has said already."""
+    """The card of the episodes below that of a diagnosis, without what this has said already, or has an answer to."""
     said = {_topic(one) for one in diagnosis["sentences"]}
-    return {**counted, "sentences": [one for one in counted["sentences"] if _topic(one) not in said]}
+    left = [one for one in counted["sentences"] if _topic(one) not in said and not one.get("tentative")]
+    return {**counted, "sentences": left}
 
 
 def _topic(sentence: Mapping[str, Any]) -> str:

@@ -79,7 +79,8 @@ def fan(
         )
         sentence = f"{names[1]} instead of {names[0]} brings {size} in {time}{sure}{f'; {by}' * bool(by)}."
         if not found.value:
-            sentence = f"{names[1]} instead of {names[0]} brings the same in {time}."
+            average = ", on average" * bool((paths[1][:, -1] != paths[0][:, -1]).any())
+            sentence = f"{names[1]} instead of {names[0]} brings the same in {time}{average}."
     sentence = sentence[:1].upper() + sentence[1:]
     every = max(1, longest // _POINTS)
     if alone := count == 1 < len(names):  # two lines would lie on each other

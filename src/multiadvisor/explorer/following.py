@@ -13,7 +13,7 @@ from multiadvisor.analysis.episode_report import drives
 from multiadvisor.analysis.episodes import play
 from multiadvisor.analysis.stuck import find_stuck
 from multiadvisor.errors import BadInput
-from multiadvisor.explorer.library import Entry, Library, _entry
+from multiadvisor.explorer.library import Entry, Library, read_entry
 from multiadvisor.runs.live import read_live
 from multiadvisor.runs.training import LOCK
 from multiadvisor.storage.folder_lock import holder_of
@@ -33,27 +33,27 @@ def wait_for_run(folder: Path) -> None:
 
 
 class RunWatcher:
-    """One run: which checkpoint was seen last, and what an episode of each told."""
+    """One run in a folder: which checkpoint was seen last, and what an episode of each told."""
 
-    def __init__(self, entry: Entry) -> None:
-        self.entry, self.version = entry, 0
+    def __init__(self, entry: Entry, folder: Path) -> None:
+        self.entry, self.folder, self.version = entry, folder, 0
         self.stamp = self._stamp()
         self.influence: list[dict[str, Any]] = []
         self.told, self._lock = -1, threading.Lock()
 
     def _stamp(self) -> int:
         try:
-            return (self.entry.folder / "agent.json").stat().st_mtime_ns if self.entry.folder else 0
+            return (self.folder / "agent.json").stat().st_mtime_ns
         except OSError:
             return 0
 
     def look(self) -> None:
         """Take up a newer checkpoint, where there is one."""
         entry, stamp = self.entry, self._stamp()
-        if entry.folder is None or stamp in (0, self.stamp):
+        if stamp in (0, self.stamp):
             return
         try:
-            newer = _entry(entry.folder, entry.name, entry.named)
+            newer = read_entry(self.folder, entry.name, entry.named)
         except BadInput:
             return  # it is being replaced at this moment: next time
         with entry.lock:
@@ -66,7 +66,7 @@ class RunWatcher:
     @property
     def training(self) -> bool:
         """Whether somebody trains it now."""
-        return self.entry.folder is not None and holder_of(self.entry.folder / LOCK) is not None
+        return holder_of(self.folder / LOCK) is not None
 
     def tell(self, draws: int) -> None:
         """One episode of each new checkpoint, once: the influence of each term, and whether it is stuck."""
@@ -83,33 +83,34 @@ class RunWatcher:
 
     def as_dict(self, since: int) -> dict[str, Any]:
         """What the page draws; lines from number `since` on."""
-        live = None if self.entry.folder is None else read_live(self.entry.folder)
-        head, lines = (None, []) if live is None else (live["head"], live["lines"])
-        return {"head": head, "count": len(lines), "lines": lines[since:], "influence": self.influence}
+        live = read_live(self.folder) or {"head": None, "lines": []}
+        lines = live["lines"]
+        return {"head": live["head"], "count": len(lines), "lines": lines[since:], "influence": self.influence}
 
 
 class RunWatchers:
-    """All runs of a library."""
+    """The runs of a library that lie in folders."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
         self._runs: dict[str, RunWatcher] = {}
 
-    def _of(self, entry: Entry) -> RunWatcher:
-        found = self._runs.setdefault(entry.id, RunWatcher(entry))
-        found.look()
-        return found
-
     def all(self) -> dict[str, Any]:
         """Which runs are being trained, and which checkpoint of each is the newest."""
-        all_runs = [self._of(entry) for entry in list(self._library.entries.values())]
-        runs = [{"id": one.entry.id, "training": one.training, "version": one.version} for one in all_runs]
-        return {"runs": runs, "followed": any(one.entry.folder is not None for one in all_runs)}
+        for entry in list(self._library.entries.values()):
+            if entry.folder is not None:
+                self._runs.setdefault(entry.id, RunWatcher(entry, entry.folder)).look()
+        runs = [{"id": name, "training": one.training, "version": one.version} for name, one in self._runs.items()]
+        return {"runs": runs}
 
     def one(self, name: str, since: int) -> dict[str, Any]:
         """All that there is to draw of one run."""
-        followed = self._of(self._library.entry(name))
-        if followed.entry.folder is not None and followed.told != followed.version:
+        self._library.entry(name)
+        self.all()
+        followed = self._runs.get(name)
+        if followed is None:
+            return {"head": None, "count": 0, "lines": [], "influence": []}
+        if followed.told != followed.version:
             # in a thread of its own: the curves need not wait for it
             threading.Thread(target=followed.tell, args=(self._library.draws,), daemon=True).start()
         return followed.as_dict(max(since, 0))

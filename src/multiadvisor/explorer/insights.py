@@ -21,7 +21,7 @@ from multiadvisor.analysis.stuck import Stuck, find_stuck
 from multiadvisor.diagnosis.consequences import Consequences
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.answers import beside, comparison, diagnosed, diagnosis_card, kept, prepared, report_card
-from multiadvisor.explorer.bundle import pack
+from multiadvisor.explorer.bundle import episode_pack, pack, run_pack
 from multiadvisor.explorer.library import LONGEST, Entry, Library
 from multiadvisor.runs.pictures import SIGNATURE, Painting
 
@@ -69,11 +69,11 @@ class Albums:
             painting.repeated = trace.header.get("pictures", {}).get("repeated", 0)
         return painting
 
-    def thumbnail(self, name: str, number: int, step: int) -> str | None:
+    def thumbnail(self, name: str, episode: int, step: int) -> str | None:
         """One picture as text: a data address, or the text itself; None where there is none, or a board."""
         if self._library.entry(name).agent.task.world is not None:
             return None
-        picture = self._painting(name, number).look_at(step)
+        picture = self._painting(name, episode).look_at(step)
         if picture is None:
             return None
         if picture.startswith(SIGNATURE):
@@ -94,7 +94,7 @@ class Insights:
         self._reports = lru_cache(_HELD)(
             lambda name, agent, numbers: report_on(self._episodes(library.entry(name), numbers))
         )
-        self._playing, self._diagnosing = threading.RLock(), threading.Lock()
+        self._playing, self._drawing, self._diagnosing = threading.RLock(), threading.Lock(), threading.Lock()
 
     def of(self, name: str) -> dict[str, Any]:
         """What the episodes on the page tell of a run: each advisor's part in it, when it counted, where it is stuck.
@@ -102,7 +102,7 @@ class Insights:
         Or, as `problem`, why nothing can be told of this one: that is an answer, and no failure.
         """
         if name in self._library.diagnoses:
-            return {"cards": [self._library.diagnoses[name][1]]}
+            return {"cards": [self._library.diagnoses[name][-1]]}
         entry = self._library.entry(name)
         with self._playing:
             try:
@@ -166,8 +166,6 @@ class Insights:
         picked = [one.as_dict() for one in moments(episodes, _MOMENTS)]
         for one in (*found["episodes"], *found["stuck"], *picked):
             one["episode"] = numbers[one["episode"]]
-        for one in picked:
-            one["picture"] = self.albums.thumbnail(entry.id, one["episode"], one["step"])
         meaning, chosen = _words(report)
         return {
             **found, "chosen": chosen, "cards": [report_card(report, numbers, [meaning])], "moments": picked,
@@ -175,6 +173,17 @@ class Insights:
             "own": float(episodes.played.score.mean()) if task.other_weights() else None,
             "terminated": float(episodes.terminated.mean()), "length": float(episodes.length.mean()),
         }  # fmt: skip
+
+    def pictures(self, name: str) -> dict[str, Any]:
+        """What its decisive moments look like, for itself: an environment may take long to draw them."""
+        entry, found = self._library.entry(name), self.of(name).get("moments", [])
+
+        def drawn() -> list[dict[str, Any]]:
+            places = [{"episode": one["episode"], "step": one["step"]} for one in found]
+            return [{**place, "picture": self.albums.thumbnail(name, **place)} for place in places]
+
+        with self._drawing:
+            return {"pictures": entry.once("pictures", drawn)}
 
     def _episodes(self, entry: Entry, numbers: Sequence[int]) -> Episodes:
         """These episodes of a run with all that was advised in them."""
@@ -185,10 +194,8 @@ class Insights:
             raise BadInput(
                 "this episode was recorded elsewhere: `multiadvisor evaluate --report` tells of such episodes"
             )
-        return play(agent, 1, self._seeds(entry, numbers), draws=self._library.draws, longest=LONGEST)
-
-    def _seeds(self, entry: Entry, numbers: Sequence[int]) -> list[int]:
-        return [self._library.seed + number - len(entry.traces) for number in numbers]
+        seeds = [self._library.seed + number - len(entry.traces) for number in numbers]
+        return play(agent, 1, seeds, draws=self._library.draws, longest=LONGEST)
 
 
 Answering = Callable[[dict[str, str]], "bytes | str | dict[str, Any]"]
@@ -202,13 +209,16 @@ def answers_of(library: Library, at_once: int = _AT_ONCE, insights: Insights | N
     return {
         "runs": lambda given: {**library.listing(), "gallery": [], "plannings": [], "tips": TIPS},
         "curves": lambda given: {"curves": library.curves()},
-        "runs/{id}": lambda given: library.run(given["id"]),
-        "runs/{id}/episodes/{episode}": lambda given: library.episode(given["id"], whole(given["episode"])),
+        "runs/{id}": lambda given: run_pack(library.entry(given["id"]).agent, library.entry(given["id"]).name),
+        "runs/{id}/episodes/{episode}": lambda given: episode_pack(
+            *library.recorded(given["id"], whole(given["episode"])), library.entry(given["id"]).agent
+        ),
         "pictures/{id}/{episode}/{first}": lambda given: albums.pictures(
             given["id"], whole(given["episode"]), whole(given["first"])
         ),
         "stuck/{id}/{episode}": lambda given: insights.stuck(given["id"], whole(given["episode"])),
         "insight/{id}": lambda given: insights.of(given["id"]),
+        "moments/{id}": lambda given: insights.pictures(given["id"]),
     }
 
 

@@ -15,7 +15,7 @@ from multiadvisor.analysis.episodes import Episodes, record
 from multiadvisor.envs.registry import PREFIX
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.answers import read_diagnosis
-from multiadvisor.explorer.bundle import episode_pack, run_pack, sends_table
+from multiadvisor.explorer.bundle import sends_table
 from multiadvisor.explorer.curves import Record, curves, eval_every, label, sweep_records
 from multiadvisor.runs.logs import are_evaluations
 from multiadvisor.settings import whole_number
@@ -66,7 +66,7 @@ class Entry:
             return self.loaded
 
 
-def _entry(folder: Path, name: str, named: str | None) -> Entry:
+def read_entry(folder: Path, name: str, named: str | None) -> Entry:
     """A saved run, of which all that the page lists is there; its values are read when they are looked at."""
     header = read_header(folder)
     try:
@@ -91,8 +91,8 @@ class Library:
             raise BadInput(f"episodes is {episodes}: that is too many to choose from, ask for at most {_MOST_EPISODES}")
         self.entries: dict[str, Entry] = {}
         self.episodes, self.seed, self.named = episodes, whole_number("seed", seed), named
-        self.diagnoses: dict[str, tuple[str, dict[str, Any]]] = {}
-        """Of anybody's policy: what was diagnosed, and its card."""
+        self.diagnoses: dict[str, tuple[str, str, dict[str, Any]]] = {}
+        """Of anybody's policy: the file's name, what was diagnosed, and its card."""
         self.records: list[Record] = []
         """Of sweeps, which keep no agents."""
         self.played: int | None = None
@@ -104,7 +104,7 @@ class Library:
     def add_folder(self, folder: Path, name: str | None = None) -> None:
         """A saved run, a folder of saved runs, a sweep, or what `multiadvisor diagnose` wrote."""
         if (found_diagnosis := read_diagnosis(folder)) is not None:
-            self.diagnoses[secrets.token_urlsafe(9)] = found_diagnosis
+            self.diagnoses[secrets.token_urlsafe(9)] = (str(folder), *found_diagnosis)
             if not (folder / "agent.json").exists():  # a run may have its diagnosis beside it
                 return
         if not (folder / "agent.json").exists() and folder.is_dir():
@@ -124,7 +124,7 @@ class Library:
         if folder.resolve() in [one.folder.resolve() for one in self.entries.values() if one.folder is not None]:
             self.skipped.append(f"{str(folder)!r} is named twice, and shown once")
             return
-        entry = _entry(folder, name or str(folder), self.named)
+        entry = read_entry(folder, name or str(folder), self.named)
         if name is None:
             _ = entry.agent  # what was named must be whole; what lies in a folder is loaded when looked at
         self.entries[entry.id] = entry
@@ -174,15 +174,10 @@ class Library:
             for entry in self.entries.values()
         ]  # fmt: skip
         diagnosed = [
-            {"id": name, "name": task, "task": task, "label": "diagnosis", "episodes": [], "diagnosis": True}
-            for name, (task, _) in self.diagnoses.items()
+            {"id": key, "name": name, "task": task, "label": f"diagnosis of {task}", "episodes": [], "diagnosis": True}
+            for key, (name, task, _) in self.diagnoses.items()
         ]
         return {"runs": runs + diagnosed}
-
-    def run(self, name: str) -> bytes:
-        """A run's descriptor and values."""
-        entry = self.entry(name)
-        return run_pack(entry.agent, entry.name)
 
     def recorded(self, name: str, episode: int) -> tuple[Episodes, int]:
         """An episode of a run."""
@@ -200,11 +195,6 @@ class Library:
                     record(agent, 1, number, advice=advice, draws=self.draws, longest=LONGEST), 0
                 )  # fmt: skip
             return entry.episodes[episode]
-
-    def episode(self, name: str, number: int) -> bytes:
-        """An episode, packed."""
-        trace, episode = self.recorded(name, number)
-        return episode_pack(trace, episode, self.entry(name).agent)
 
     def curves(self) -> list[dict[str, Any]]:
         """The learning curves of all runs and of the sweeps."""

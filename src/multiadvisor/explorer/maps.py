@@ -85,7 +85,12 @@ def trained_again(record: Record, tell: Callable[[float], None]) -> MultiAdvisor
     agent = MultiAdvisor(run.make_task(), run.settings)
     if agent.task.world is None:
         raise BadInput(f"runs of {agent.task.name!r} take long: use `multiadvisor train` with these settings")
-    for piece in range(_PIECES):
-        agent.learn((piece + 1) * run.schedule.steps // _PIECES - agent.steps, progress=False)
-        tell((piece + 1) / _PIECES)
+    return trained(agent, run.schedule.steps, tell)
+
+
+def trained(agent: MultiAdvisor, steps: int, tell: Callable[[float], None]) -> MultiAdvisor:
+    """The agent after so many steps, in pieces between which it is told how far it is."""
+    for piece in range(1, _PIECES + 1):
+        agent.learn(piece * steps // _PIECES - agent.steps, progress=False)
+        tell(piece / _PIECES)
     return agent

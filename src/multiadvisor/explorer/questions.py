@@ -47,34 +47,28 @@ def advisors_of(agent: Any) -> Sequence[Advisor]:
     return found
 
 
-def own_weights(agent: MultiAdvisor, weights: list[float] | None) -> list[float] | None:
-    """Weights of the agent's advisors as those of its task's: a network may have learned groups, or all as one."""
-    if weights is None:
-        return None
+def reweighted(agent: MultiAdvisor, weights: Sequence[float] | None) -> Task:
+    """The agent's task, its advisors under these weights: a network may have learned groups, or all as one."""
     task, advisors = agent.task, advisors_of(agent)
-    names = [advisor.name for advisor in advisors if advisor.name != CORRECTION]  # which keeps its own
-    own = dict(zip(names, weights, strict=False))
-    if names == list(task.names):
-        return list(own.values())
-    which = [names[0] if len(names) == 1 else advisor.group or advisor.name for advisor in task.advisors]
-    return [float(advisor.weight) * own[name] for advisor, name in zip(task.advisors, which, strict=True)]
-
-
-def reweighted(task: Task, weights: list[float] | None) -> Task:
-    """The task with these weights, one for each advisor."""
     if weights is None:
         return task
-    pairs = [(one, float(weight)) for one, weight in zip(task.advisors, weights, strict=True)]
+    names = [advisor.name for advisor in advisors if advisor.name != CORRECTION]  # which keeps its own
+    own = dict(zip(names, weights, strict=False))
+    given = list(own.values())
+    if names != list(task.names):
+        which = [names[0] if len(names) == 1 else advisor.group or advisor.name for advisor in task.advisors]
+        given = [float(advisor.weight) * own[name] for advisor, name in zip(task.advisors, which, strict=True)]
+    pairs = [(one, float(weight)) for one, weight in zip(task.advisors, given, strict=True)]
     changed = task.with_weights(**{one.name: weight for one, weight in pairs if one.weight != weight})
-    advisors = tuple(replace(one, weight=weight) for one, weight in pairs)  # a group may have a name of one
-    return replace(changed, advisors=advisors)
+    # a group may have a name of one
+    return replace(changed, advisors=tuple(replace(one, weight=weight) for one, weight in pairs))
 
 
 def _acting(agent: MultiAdvisor, weights: list[float] | None) -> Callable[[np.ndarray, float], int]:
     """What it does in a state x, by a draw in [0, 1); of tables also as if its advisors had these weights [n]."""
     if weights is None:
         return agent.act
-    tables, own = agent.tables, reweighted(agent.task, own_weights(agent, weights)).weights
+    tables, own = agent.tables, reweighted(agent, weights).weights
     heard = np.append(own, tables.weights[len(own) :])  # a correction keeps its own
 
     def act(x: np.ndarray, draw: float) -> int:
@@ -143,7 +137,7 @@ def attractor_layer(
 
     Learned values of another planning have no attractors by definition; without `learned` they are not looked at.
     """
-    task = reweighted(agent.task, own_weights(agent, weights))
+    task = reweighted(agent, weights)
     if (maze := maze_of(task)) is None:
         raise BadInput(
             f"attractors of single boards are for mazes: `multiadvisor solve {task.name}` looks at all states"

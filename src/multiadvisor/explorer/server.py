@@ -38,16 +38,8 @@ from multiadvisor.explorer.following import RunWatchers
 from multiadvisor.explorer.guards import PROTOCOL, SCHEME, Guard, Keys
 from multiadvisor.explorer.insights import STATIC, TIPS, Albums, Answering, Insights, answers_of, whole
 from multiadvisor.explorer.library import Entry, Library
-from multiadvisor.explorer.maps import maps, trained_again
-from multiadvisor.explorer.questions import (
-    CONTINUATIONS,
-    Reasons,
-    advisors_of,
-    attractor_layer,
-    own_weights,
-    reweighted,
-    what_if,
-)
+from multiadvisor.explorer.maps import maps, trained, trained_again
+from multiadvisor.explorer.questions import CONTINUATIONS, Reasons, advisors_of, attractor_layer, reweighted, what_if
 from multiadvisor.runs.artists import end_idle
 
 HOST = "127.0.0.1"
@@ -55,7 +47,6 @@ _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".
 _PORTS = 50  # tried one after the other where the first is taken
 _LARGEST_MESSAGE = 1 << 20
 _LARGEST_TICKET = 200
-_PIECES = 50  # of a training, between which the page hears how far it is
 _LEAST_PACKED = 1000  # bytes: less is sent as it is
 _MOST_AT_ONCE = 8  # questions of one page that wait for their answers
 
@@ -224,8 +215,7 @@ class Explorer:
         """What would be done under other weights, and how to train with them."""
         task, agent = entry.agent.task, entry.agent
         text = preview(self.insights.report(entry.id), weights)
-        given = reweighted(task, own_weights(agent, weights)).weights
-        changed = named_weights(task.advisors, given, task.yardstick)
+        changed = named_weights(task.advisors, reweighted(agent, weights).weights, task.yardstick)
         return {"text": text, "command": command(agent, entry.folder, changed)}
 
     def _what_if(
@@ -256,14 +246,10 @@ class Explorer:
         self, agent: MultiAdvisor, name: str, weights: list[float] | None, tell: Callable[[float], None]
     ) -> str:
         """The same agent from the start, under other weights."""
-        task = reweighted(agent.task, own_weights(agent, weights))
+        task = reweighted(agent, weights)
         if not task.weights.any():
             raise BadInput("all weights are 0, so no advisor has a say: raise one of them to train again")
-        again = MultiAdvisor(task, agent.settings)
-        total = max(agent.steps, 1)
-        for piece in range(_PIECES):
-            again.learn((piece + 1) * total // _PIECES - again.steps, progress=False)
-            tell((piece + 1) / _PIECES)
+        again = trained(MultiAdvisor(task, agent.settings), max(agent.steps, 1), tell)
         return self.library.add_agent(again, f"{name}, trained again").id
 
 

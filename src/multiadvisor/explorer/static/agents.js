@@ -1,22 +1,22 @@
 // Several agents in one table: runs by row, and by column what each term was paid, how it drives, and whether it is right.
 
-import { el, plural, sameParts, scoreText, setText, signed } from "./dom.js";
+import { el, gapText, plural, sameParts, scoreText, setText } from "./dom.js";
 import { csvText, saveCsv } from "./exporting.js";
 import { isPushed } from "./insight.js";
-import { tableOf } from "./tables.js";
+import { rowOf, tableOf } from "./tables.js";
 
 const WIDE = 8; // terms with columns of their own
 const PLAIN = [
-  ["score", "score", (value) => scoreText(value) || "0"],
-  ["own score", "own", (value) => scoreText(value) || "0"],
+  ["score", "score", scoreText],
+  ["own score", "own", scoreText],
   ["steps", "length", (value) => value.toFixed(1)],
   ["terminated", "terminated", (value) => `${Math.round(100 * value)}%`],
   ["stuck", "stuck", (value) => `${Math.round(100 * value)}%`],
 ];
 const OF_TERM = [
-  ["return", (one) => one.return, (value) => scoreText(value) || "0"],
+  ["return", (one) => one.return, scoreText],
   ["drives", (one) => (one.alone ? null : (one.influence.push ?? one.influence.changed)), (value) => `${(100 * value).toFixed(1)}%`],
-  ["bias", (one) => one.calibration?.bias ?? null, (value) => signed(value)],
+  ["bias", (one) => one.calibration?.bias ?? null, gapText],
 ];
 const CSV_OF_TERM = [
   ["return", (one) => one.return],
@@ -46,6 +46,19 @@ function strongest(entries) {
 
 function figuresOf(found) {
   return { ...found, stuck: found.stuck.length / found.episodes.length, weighted: found.own !== null, own: found.own ?? found.score };
+}
+
+// What the columns of a table with these answers mean.
+function meaningOf(answers) {
+  const episodes = answers[0]?.episodes.length;
+  const same = episodes ? `The same ${episodes > 1 ? plural(episodes, "episode") : "episode"} for each. ` : "";
+  const own = "Scores are by the task's own weights, each run's own beside it. ";
+  const push = answers.some(isPushed) ? ", or its share of the push on a continuous action" : "";
+  const drives = `\u201cdrives\u201d is the share of steps in which another action would be taken without it${push}`;
+  const bias = "\u201cbias\u201d is what it expects minus what it gets";
+  const caveat = answers.find((found) => found.caveat)?.caveat;
+  const networks = caveat ? ` Of networks: ${caveat}.` : "";
+  return `${same}${answers.some(({ weighted }) => weighted) ? own : ""}${drives}; ${bias}. Click a heading to sort.${networks}`;
 }
 
 // The runs of one task: only they have the same terms.
@@ -129,7 +142,7 @@ class TaskTable {
           return el("td", { class: first ? "first" : "" }, known ? text(number) : "");
         })
       : [el("td", { class: "words", colSpan: Math.max(1, columns.length) }, answer ? answer.problem : "\u2026")];
-    return el("tr", {}, el("th", { scope: "row" }, run.name), el("td", { class: "words" }, run.label), ...cells);
+    return rowOf(run.name, [el("td", { class: "words" }, run.label), ...cells]);
   }
 
   sorted(rows, columns) {
@@ -165,18 +178,9 @@ export class Agents {
       if (!answer) waiting = true;
       return { run, answer, found: answer?.found ? figuresOf(answer.found) : null };
     });
-    const episodes = this.rows.find(({ found }) => found)?.found.episodes.length;
-    const caveat = this.rows.find(({ found }) => found?.caveat)?.found.caveat;
-    const by = this.rows.some(({ found }) => found?.weighted) ? "Scores are by the task's own weights, each run's own beside it. " : "";
-    const same = episodes ? `The same ${plural(episodes, "episode")} for each. ${by}` : "";
-    setText(
-      this.hint,
-      runs.length
-        ? `${waiting ? "Playing \u2026 " : ""}${same}drives: in how many steps another action would be taken without it${
-            this.rows.some(({ found }) => found && isPushed(found)) ? ", or its share of the push on a continuous action" : ""
-          }. bias: what it expects minus what it gets. Click a heading to sort.${caveat ? ` Of networks: ${caveat}.` : ""}`
-        : "No run was given: `multiadvisor explore RUN RUN` shows several.",
-    );
+    const waits = waiting ? "Playing \u2026 " : "";
+    const none = "No run was given: `multiadvisor explore RUN RUN` shows several.";
+    setText(this.hint, runs.length ? waits + meaningOf(this.rows.flatMap(({ found }) => found ?? [])) : none);
     this.csv.disabled = !this.rows.some(({ found }) => found);
     const tasks = [...new Set(runs.map((run) => run.task))];
     for (const task of tasks) if (!this.tables.has(task)) this.tables.set(task, new TaskTable(task, this.redraw));

@@ -1,7 +1,7 @@
 // What the server has to say of a run: sentences, of which some lead to a step, and tables of terms.
 
 import { el, plural, setText } from "./dom.js";
-import { tableOf } from "./tables.js";
+import { rowOf, tableOf } from "./tables.js";
 import { goTo } from "./moments.js";
 
 const UNFOLDED = 8; // rows before the rest is folded away
@@ -13,14 +13,15 @@ function sentenceOf(store, { text, episode, step }) {
   return el("li", {}, `${text} `, go);
 }
 
-function rowOf({ name, cells, kind }) {
-  return el("tr", { class: kind }, el("th", { scope: "row" }, name), cells.map((text) => el("td", {}, text)));
+function figureOf({ src, text }) {
+  return el("figure", {}, el("img", { src, alt: text }), el("figcaption", { class: "hint" }, text));
 }
 
 // One answer as elements; the same for a run, for two runs, and for a diagnosis of anybody's policy.
 export function answerOf(store, { title, sentences, head, rows, notes, pictures = [] }, titled = false) {
-  const body = el("tbody", {}, rows.slice(0, UNFOLDED).map(rowOf));
-  const rest = el("tbody", { hidden: true }, rows.slice(UNFOLDED).map(rowOf));
+  const lines = rows.map(({ name, cells, kind }) => rowOf(name, cells, kind));
+  const body = el("tbody", {}, lines.slice(0, UNFOLDED));
+  const rest = el("tbody", { hidden: true }, lines.slice(UNFOLDED));
   const text = plural(rows.length - UNFOLDED, "more advisor");
   const fold = () => {
     rest.hidden = !rest.hidden;
@@ -35,9 +36,7 @@ export function answerOf(store, { title, sentences, head, rows, notes, pictures 
     rows.length ? tableOf("Terms", head, [body, rest]) : null,
     more,
     notes.map((note) => el("p", { class: "hint" }, note)),
-    pictures.length
-      ? el("div", { class: "line" }, pictures.map(({ src, text }) => el("figure", {}, el("img", { src, alt: text }), el("figcaption", { class: "hint" }, text))))
-      : null,
+    pictures.length ? el("div", { class: "controls" }, pictures.map(figureOf)) : null,
   );
 }
 

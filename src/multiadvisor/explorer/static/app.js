@@ -1,13 +1,13 @@
 // The page: loads what is asked for, puts the views together, and draws one frame at a time.
 
-import { byId, el, field, onWidth, option, setText, tips } from "./dom.js";
+import { byId, el, field, fill, onWidth, setText, tips } from "./dom.js";
 import { Store, VIEWS } from "./state.js";
 import { openSource } from "./source.js";
 import { Loader } from "./loader.js";
 import { Player } from "./player.js";
 import { KEYS, listenToKeys } from "./keys.js";
 import { EpisodeView } from "./episodeview.js";
-import { CompareView } from "./compareview.js";
+import { CompareView, comparable, otherOf, titleOf } from "./compareview.js";
 import { Gallery } from "./gallery.js";
 import { Curves } from "./curves.js";
 import { Maps } from "./maps.js";
@@ -43,25 +43,8 @@ class App {
       el("select", { onchange: ({ target }) => this.store.set({ episode: Number(target.value), step: 0 }) }),
     );
     this.answer = new Answer(this.store, source, this.insights, this.redraw);
-    this.episode = new EpisodeView({
-      store: this.store,
-      source,
-      player: this.player,
-      redraw: this.redraw,
-      loader: this.loader,
-      insights: this.insights,
-      answer: this.answer,
-      retrain: () => this.retrain(),
-    });
-    this.compare = new CompareView({
-      store: this.store,
-      player: this.player,
-      source,
-      redraw: this.redraw,
-      selects: [this.firstPick, this.otherPick],
-      insights: this.insights,
-      episode: this.pairEpisodePick,
-    });
+    this.episode = new EpisodeView(this);
+    this.compare = new CompareView(this);
     this.gallery = new Gallery(this.store, source, this.player, listing.gallery, listing.plannings, this.redraw);
     this.curves = new Curves(this.store, source, this.redraw);
     this.maps = new Maps(source, this.redraw, (run, progress) => this.train({ do: "watch", run }, progress));
@@ -107,24 +90,15 @@ class App {
 
   fillPickers() {
     const { runs } = this.listing;
-    for (const pick of [this.runPick, this.firstPick, this.otherPick])
-      if (pick.children.length !== runs.length)
-        pick.replaceChildren(...runs.map((run, k) => option(k, `${run.name} (${run.label})`)));
     const { state } = this.store;
-    const choose = (pick, value) => {
-      if (pick.value !== String(value)) pick.value = String(value);
-    };
-    choose(this.runPick, state.run);
-    choose(this.firstPick, state.run);
-    choose(this.otherPick, state.other);
-    const episodes = runs[state.run]?.episodes || [];
-    if (this.episodesShown !== episodes) {
-      this.episodesShown = episodes;
-      for (const pick of [this.episodePick, this.pairEpisodePick])
-        pick.replaceChildren(...episodes.map((name, k) => option(k, `episode ${k + 1} (${name})`)));
-    }
-    choose(this.episodePick, state.episode);
-    choose(this.pairEpisodePick, state.episode);
+    const named = (wanted) => () => runs.map((run, k) => [k, titleOf(run)]).filter(([k]) => wanted(k));
+    fill(this.runPick, [runs], named(() => true), state.run);
+    fill(this.firstPick, [runs, state.run], named((k) => !runs[k].diagnosis || k === state.run), state.run);
+    fill(this.otherPick, [runs, state.run], named((k) => comparable(runs, state.run, k)), otherOf(runs, state));
+    const episodes = runs[state.run]?.episodes;
+    const numbered = () => (episodes ?? []).map((name, k) => [k, `episode ${k + 1} (${name})`]);
+    for (const pick of [this.episodePick, this.pairEpisodePick]) fill(pick, [episodes], numbered, state.episode);
+    for (const pick of [this.otherPick, this.episodePick, this.pairEpisodePick]) pick.parentNode.hidden = !pick.length;
   }
 
   buildHeader() {
@@ -182,7 +156,7 @@ class App {
   // Let the library train an agent, and show it.
   async train(question, progress) {
     const { id } = await this.source.ask(question, progress);
-    this.listing = await this.source.listing();
+    this.listing = await this.source.json("runs");
     const run = this.listing.runs.findIndex((one) => one.id === id);
     this.store.set({ view: "episode", run, other: this.store.state.run, step: 0, ...OWN_WEIGHTS });
   }
@@ -195,7 +169,9 @@ class App {
 
   // What failed may be asked for again.
   forget() {
-    for (const part of [this.loader, this.insights, this.gallery, this.curves, this.episode.attractors]) part.forget();
+    const { gallery, curves, compare, episode } = this;
+    const asked = [gallery, curves, compare, episode.moments].map(({ answers }) => answers);
+    for (const part of [this.loader, this.insights, episode.attractors, ...asked]) part.forget();
     this.schedule();
   }
 
@@ -281,7 +257,6 @@ class App {
     // a newer checkpoint is taken up by itself only where nobody is in the middle of an episode
     if (state.step === 0 && !this.player.playing) this.watch.adopt();
     this.fresh.hidden = !entry || !this.watch.stale(entry.id);
-    this.episodePick.parentNode.hidden = Boolean(entry?.diagnosis);
     if (entry?.diagnosis) return this.drawDiagnosis(entry);
     const shown = this.loader.get(entry, state.episode);
     const none = `There are ${this.listing.runs.length} runs here, and so no run ${state.run + 1}.`;
@@ -314,16 +289,13 @@ class App {
     this.adopt(this.compare);
     this.shown = null;
     const { runs } = this.listing;
-    const [one, two] = [runs[state.run], this.compare.otherOf(runs, state)];
-    if (!one || !two || one.diagnosis || two.diagnosis) return this.compare.say("Two runs are needed to compare: `multiadvisor explore RUN RUN`.");
-    if (one.task !== two.task)
-      return this.compare.say(
-        `${one.name} plays ${one.task} and ${two.name} plays ${two.task}: choose two runs of one task.`,
-      );
+    const [one, two] = [runs[state.run], runs[otherOf(runs, state)]];
+    const needed = "Two runs are needed to compare, of one task: `multiadvisor explore RUN RUN`.";
+    if (!one || !two) return this.compare.say(needed);
     // the same episode has another number where one of them has episodes of a trace before it
     const name = one.episodes[state.episode];
     const numbers = [state.episode, name === undefined ? state.episode : two.episodes.indexOf(name)];
-    if (numbers[1] < 0) return this.compare.say(`${two.name} has not played ${name}: choose another episode.`, true);
+    if (numbers[1] < 0) return this.compare.say(`${two.name} has not played ${name}: choose another episode.`);
     const pair = [one, two].map((entry, k) => this.loader.get(entry, numbers[k]));
     if (!pair[0] || !pair[1]) {
       const problem = [one, two].map((entry, k) => this.loader.problem(entry, numbers[k])).find(Boolean);
@@ -354,7 +326,7 @@ class App {
 async function start() {
   try {
     const source = await openSource();
-    window.explorer = new App(source, await source.listing());
+    window.explorer = new App(source, await source.json("runs"));
   } catch (error) {
     byId("message").hidden = false;
     setText(byId("message"), error.message || "The page could not be opened.");

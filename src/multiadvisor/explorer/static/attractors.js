@@ -1,12 +1,12 @@
 // The attractor layer: the theory lab is asked about the board as it lies in this step.
 
 import { plural } from "./dom.js";
-import { Asker } from "./source.js";
+import { Latest } from "./source.js";
 
 export class Attractors {
   constructor(source, redraw) {
     this.source = source;
-    this.asker = new Asker(source, redraw);
+    this.answers = new Latest(redraw);
   }
 
   // What is known of this step, or null while the answer is awaited.
@@ -17,20 +17,21 @@ export class Attractors {
     const others = kind === "learned" ? episode.cells(step).subarray(1).join(".") : "";
     const own = changed ? Array.from(weights) : null;
     const key = `${id} ${number} ${mask} ${others} ${kind} ${own ? own.join(" ") : ""}`;
-    const answer = this.asker.ask(key, { do: "attractors", run: id, episode: number, step, weights: own });
-    if (answer) this.last = { id, answer };
-    return answer ?? (this.last?.id === id ? { ...this.last.answer, late: true } : null);
+    const question = { do: "attractors", run: id, episode: number, step, weights: own };
+    const answer = this.answers.of(key, () => this.source.ask(question));
+    if (answer) this.last = { id, ...(answer.found ?? answer) };
+    return answer ? this.last : this.last?.id === id ? { ...this.last, late: true } : null;
   }
 
   forget() {
-    this.asker.forget();
+    this.answers.forget();
     this.last = null;
   }
 }
 
 // Which rings to draw.
 export function ringsOf(kind, answer) {
-  if (!answer || answer.error) return [];
+  if (!answer || answer.problem) return [];
   return (kind === "learned" ? answer.learned : answer.exact) || [];
 }
 
@@ -39,7 +40,7 @@ export function attractorText(kind, answer, episode, step) {
   if (kind === "off") return "";
   if (!episode.run.grid || !episode.run.grid.items.length) return "Attractors are computed for boards of fruit only.";
   if (!answer) return "";
-  if (answer.error) return answer.error;
+  if (answer.problem) return answer.problem;
   if (kind === "learned" && answer.learned === null && answer.planning === "egocentric")
     return "Attractors of learned values need the library: open the run with `multiadvisor explore`.";
   if (kind === "learned" && answer.learned === null)

@@ -5,7 +5,7 @@ import { el, gapText, plural, setText, signed, widthOf } from "./dom.js";
 import { huesOf } from "./hues.js";
 import { axisText } from "./lines.js";
 import { bestActions, hearPart, normalisedShare } from "./maths.js";
-import { countRows, tableOf } from "./tables.js";
+import { countRows, rowOf, tableOf } from "./tables.js";
 
 // Digits behind the point, fewer for large values, so that they fit into their column.
 const digitsOf = (value) => (Math.abs(value) < 100 ? 3 : Math.abs(value) < 1000 ? 2 : 1);
@@ -240,7 +240,7 @@ export class Bars {
     const largest = Math.max(...size, 1e-300);
     const order = advisors.map((_, i) => i).sort((p, q) => size[q] - size[p]);
     const cells = () => run.actions.map(() => el("td", { class: "share" }));
-    countRows(this.lines, order.length, () => el("tr", {}, el("th", { scope: "row" }), cells(), push ? el("td") : null));
+    countRows(this.lines, order.length, () => rowOf("", [...cells(), ...(push ? [""] : [])]));
     order.forEach((i, k) => {
       const line = this.lines.children[k];
       if (line.hidden !== k >= most) line.hidden = k >= most;

@@ -1,6 +1,6 @@
 // Two agents in the same episode, their clocks locked: where do they part?
 
-import { el, field, scoreText, setText, settle, widthOf } from "./dom.js";
+import { el, field, sameParts, scoreText, setText, settle, widthOf } from "./dom.js";
 import { boardOf } from "./board.js";
 import { frameOf, ledItems } from "./frame.js";
 import { Bars, actionPhrase } from "./bars.js";
@@ -9,6 +9,7 @@ import { reasonText } from "./reason.js";
 import { Timeline, seriesOf } from "./timeline.js";
 import { fillRows, tableOf } from "./tables.js";
 import { answerOf } from "./answer.js";
+import { Answers } from "./source.js";
 import { PictureView } from "./picture.js";
 
 function sameDone(one, two, step) {
@@ -24,22 +25,37 @@ export function firstDivergence(one, two) {
   return one.steps === two.steps ? -1 : steps;
 }
 
+// What a run is called: where its name says all there is to say of it, by that.
+export function titleOf({ name, label }) {
+  return name === label ? name : `${name} (${label})`;
+}
+
+// Whether a run, by its place, can stand beside another one: never beside itself, and only beside one of its task.
+export function comparable(runs, one, two) {
+  return one !== two && runs[two].task === runs[one]?.task && !runs[two].diagnosis && !runs[one].diagnosis;
+}
+
+// The place of the second run: the one that is named or, where that cannot be compared with the first, one that can; -1.
+export function otherOf(runs, { run, other }) {
+  if (!runs[other] || comparable(runs, run, other)) return runs[other] ? other : -1;
+  return runs.findIndex((_, k) => comparable(runs, run, k));
+}
+
 class Side {
-  constructor(label, select, source, redraw) {
+  constructor(label, source, redraw) {
     this.picture = new PictureView(source, redraw);
     this.board = new BoardView(label);
     this.bars = new Bars();
     this.sentence = el("p", { class: "sentence" });
-    this.state = el("p", { class: "hint" });
+    this.title = el("h2", { title: "The run on this side" });
     this.box = el("div", { class: "boardbox" }, this.board.root);
     this.root = el(
       "section",
       { class: "card" },
-      select,
+      this.title,
       this.box,
       this.picture.root,
       this.board.legend,
-      this.state,
       this.sentence,
       this.bars.root,
     );
@@ -55,6 +71,7 @@ class Side {
     }
     const { frame, board } = this.memo;
     const reason = episode.reasons[now];
+    setText(this.title, titleOf(run));
     this.box.hidden = run.grid === null;
     this.board.legend.hidden = run.grid === null;
     if (run.grid) {
@@ -71,10 +88,10 @@ class Side {
 }
 
 export class CompareView {
-  constructor({ store, source, redraw, player, selects, episode, insights }) {
-    Object.assign(this, { store, source, player, insights, second: selects[1], asked: "" });
+  constructor({ store, source, redraw, player, insights, firstPick, otherPick, pairEpisodePick }) {
+    Object.assign(this, { store, source, player, insights, answers: new Answers(redraw) });
     this.timeline = new Timeline(store);
-    this.sides = ["first", "second"].map((which, k) => new Side(`Board of the ${which} run`, selects[k], source, redraw));
+    this.sides = ["first", "second"].map((which) => new Side(`Board of the ${which} run`, source, redraw));
     this.boards = this.sides.map((side) => side.board);
     this.summary = el("p", { class: "sentence", id: "divergence" });
     this.names = [0, 1].map((k) => el("span", { class: `line-${k + 1}` }));
@@ -83,8 +100,9 @@ export class CompareView {
     this.choice = el(
       "div",
       { class: "toolbar" },
-      field("Episode", episode),
-      el("p", { class: "facts" }, "Both runs play the same episode, by one clock."),
+      field("First run", firstPick),
+      field("Second run", otherPick),
+      field("Episode", pairEpisodePick),
     );
     this.terms = el("section", { class: "card wide", id: "terms", hidden: true });
     this.body = el(
@@ -100,17 +118,8 @@ export class CompareView {
     this.memo = null;
   }
 
-  // The second run: never the first again, but another one of its task.
-  otherOf(runs, { run, other }) {
-    if (run !== other) return runs[other];
-    const found = runs.findIndex((one, k) => k !== run && one.task === runs[run]?.task);
-    if (found >= 0) this.second.value = String(found);
-    return runs[found];
-  }
-
-  // A sentence instead of the view; the episode can be chosen where that may help.
-  say(text, choose = false) {
-    this.choice.hidden = Boolean(text) && !choose;
+  // A sentence instead of the view; the runs and the episode can be chosen all the same.
+  say(text) {
     this.empty.hidden = !text;
     this.body.hidden = Boolean(text);
     setText(this.empty.lastChild, text);
@@ -154,16 +163,16 @@ export class CompareView {
   }
 
   // Both term by term, in all episodes, as the server says it.
-  async compare([one, two]) {
+  compare([one, two]) {
+    if (!this.source.live) return;
     const asked = `compare/${one.id}/${two.id}`;
     const key = `${asked} ${one.version} ${two.version} ${this.insights.diagnosed}`;
-    if (this.asked === key || !this.source.live) return;
-    this.asked = key;
-    const show = (content) => this.terms.replaceChildren(el("h2", {}, "Term by term"), content);
+    const { found, problem } = this.answers.of(key, () => this.source.json(asked)) ?? {};
     this.terms.hidden = false;
-    show(el("p", { class: "hint" }, "Playing all episodes \u2026"));
-    const answer = await this.source.json(asked).catch(({ message }) => ({ sentences: [{ text: message }], head: [], rows: [], notes: [] }));
-    if (this.asked === key) show(answerOf(this.store, answer));
+    if (sameParts(this.told, [key, found, problem])) return;
+    this.told = [key, found, problem];
+    const text = el("p", { class: "hint" }, problem ?? "Playing all episodes \u2026");
+    this.terms.replaceChildren(el("h2", {}, "Term by term"), found ? answerOf(this.store, found) : text);
   }
 
   // What there is to say of both in numbers, side by side.
@@ -189,7 +198,7 @@ function numbersOfPair(series, step) {
       ? [line("own score at the end", ({ episode }) => scoreText(episode.earned.reduce((sum, value) => sum + value, 0)))]
       : []),
     line("steps", (one) => String(one.steps)),
-    line(series[0].items ? "fruit left" : "active", (one) => String(one.speak[now(one)])),
+    line(series[0].items ? "fruit left" : "active", (one) => String(one.active[now(one)])),
     line("penalties until now", (one) => String(lost(one))),
     line("closest call", closest),
     line("steps in which it is stuck", ({ episode }) => (episode.stuck.length ? String(episode.stuck[0].steps) : "none")),

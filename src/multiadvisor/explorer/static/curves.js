@@ -1,9 +1,10 @@
 // Learning curves: one for each setting, with an interval over the runs that differ in their seed alone; a chart for
 // each task, as scores of different tasks have nothing to do with each other.
 
-import { el, field, option, setText, svg, widthOf } from "./dom.js";
+import { el, field, fill, setText, svg } from "./dom.js";
 import { curveStyle } from "./hues.js";
-import { drawLines } from "./lines.js";
+import { Plot } from "./lines.js";
+import { Answers } from "./source.js";
 import { countRows, heads, tableOf } from "./tables.js";
 
 const nameOf = (measure) => measure[0].toUpperCase() + measure.slice(1);
@@ -20,13 +21,13 @@ class Chart {
   constructor(task) {
     this.task = task;
     this.title = el("h3", { title: "The runs of this task" }, task);
-    this.canvas = el("canvas", { role: "img" });
-    this.body = el("div", { class: "chart" }, this.canvas);
+    this.plot = new Plot();
+    this.canvas = this.plot.canvas;
     this.more = el("p", { class: "hint", hidden: true });
     this.rows = el("tbody");
     this.head = el("tr", {}, heads(["setting", "runs", "last evaluation", "95% interval", "own score"]));
     this.numbers = tableOf(`Settings of ${task}`, this.head, this.rows, "settings");
-    this.root = el("section", { class: "stack", "aria-label": task }, this.title, this.body, this.numbers, this.more);
+    this.root = el("section", { class: "stack", "aria-label": task }, this.title, this.plot.root, this.numbers, this.more);
   }
 
   render(all, measure, palette) {
@@ -40,7 +41,6 @@ class Chart {
     setText(this.more, `The ${shown.length} highest of ${kept.length} settings are shown.`);
     const ends = shown.map((curve) => curve.figures[measure].mean.at(-1).toFixed(2).replace("-", "\u2212"));
     const told = shown.map((curve, k) => `${curve.label}: ${ends[k]} at the end`).join("; ");
-    this.canvas.setAttribute("aria-label", `${nameOf(measure)} of ${this.task} by steps. ${told}`);
     const weighted = measure === "score" && shown.some((curve) => curve.own !== undefined);
     this.head.lastChild.hidden = !weighted;
     const name = () => el("th", { scope: "row" }, swatch(), el("span"));
@@ -59,27 +59,20 @@ class Chart {
       const [low, high] = ["low", "high"].map((end) => curve.figures[measure][end]).map((part) => part.at(-1).toFixed(2));
       setText(range, curve.runs > 1 ? `${low} to ${high}`.replaceAll("-", "\u2212") : "one run");
     });
-    const width = widthOf(this.body, 200);
-    const height = Math.round(Math.min(380, Math.max(220, width * 0.36)));
-    drawLines(this.canvas, {
-      lines: shown.map((curve, k) => {
-        const { mean, low, high } = curve.figures[measure];
-        return { xs: curve.steps, ys: mean, band: curve.runs > 1 ? [low, high] : null, ...curveStyle(k) };
-      }),
-      width,
-      height,
-      palette,
-      xs: [0, Math.max(...shown.map((curve) => curve.steps.at(-1)))],
-      xName: "steps",
-      yName: nameOf(measure) + (weighted ? ", by the task's own weights" : ""),
-      zero: false,
+    const lines = shown.map((curve, k) => {
+      const { mean, low, high } = curve.figures[measure];
+      return { xs: curve.steps, ys: mean, band: curve.runs > 1 ? [low, high] : null, ...curveStyle(k) };
     });
+    const height = Math.round(Math.min(380, Math.max(220, this.plot.width * 0.36)));
+    const yName = nameOf(measure) + (weighted ? ", by the task's own weights" : "");
+    const axes = { xs: [0, Math.max(...shown.map((curve) => curve.steps.at(-1)))], xName: "steps", yName, zero: false };
+    this.plot.draw({ lines, height, palette, ...axes }, `${nameOf(measure)} of ${this.task} by steps. ${told}`);
   }
 }
 
 export class Curves {
   constructor(store, source, redraw) {
-    Object.assign(this, { store, source, redraw, curves: null, problem: "", charts: [] });
+    Object.assign(this, { store, source, answers: new Answers(redraw), curves: null, problem: "", charts: [] });
     this.pick = el("select", { onchange: () => store.set({ measure: this.pick.value }) });
     this.empty = el("p", { class: "empty" });
     this.head = el("div", { class: "line" }, el("h2", {}, "Learning curves"), field("Show", this.pick));
@@ -88,25 +81,16 @@ export class Curves {
   }
 
   // The curves are asked for when they are first looked at, and again where runs were added or trained further.
-  async load(key) {
-    if (this.asked === key) return;
-    this.asked = key;
-    try {
-      this.curves = await this.source.curves();
-      const tasks = [...new Set(this.curves.map((curve) => curve.task))];
-      const known = new Map(this.charts.map((chart) => [chart.task, chart]));
-      this.charts = tasks.map((task) => known.get(task) ?? new Chart(task));
-      this.body.replaceChildren(...this.charts.map((chart) => chart.root));
-      const offered = [...new Set(this.curves.flatMap((curve) => Object.keys(curve.figures)))];
-      this.pick.replaceChildren(...offered.map((measure) => option(measure, nameOf(measure))));
-    } catch (error) {
-      this.problem = error.message;
-    }
-    this.redraw();
-  }
-
-  forget() {
-    if (this.problem) Object.assign(this, { asked: null, problem: "" });
+  load(key) {
+    const { found, problem = "" } = this.answers.of(key, () => this.source.json("curves")) ?? {};
+    this.problem = problem;
+    if (!found || this.curves === found.curves) return;
+    this.curves = found.curves;
+    const tasks = [...new Set(this.curves.map((curve) => curve.task))];
+    const known = new Map(this.charts.map((chart) => [chart.task, chart]));
+    this.charts = tasks.map((task) => known.get(task) ?? new Chart(task));
+    this.body.replaceChildren(...this.charts.map((chart) => chart.root));
+    this.offered = [...new Set(this.curves.flatMap((curve) => Object.keys(curve.figures)))];
   }
 
   render(measure, palette) {
@@ -117,11 +101,10 @@ export class Curves {
     this.empty.hidden = !text;
     for (const part of [this.head.lastChild, this.body]) part.hidden = Boolean(text);
     if (text) return;
-    const offered = [...this.pick.options].some(({ value }) => value === measure) ? measure : this.pick.options[0]?.value;
-    this.measure = offered;
-    this.pick.value = offered;
+    this.measure = this.offered.includes(measure) ? measure : this.offered[0];
+    fill(this.pick, this.offered, () => this.offered.map((one) => [one, nameOf(one)]), this.measure);
     for (const chart of this.charts)
-      chart.render(this.curves.filter((curve) => curve.task === chart.task), offered, palette);
+      chart.render(this.curves.filter((curve) => curve.task === chart.task), this.measure, palette);
   }
 
   // The charts that stand on the page, for a picture.

@@ -51,11 +51,21 @@ export function setText(node, text) {
   explained(node, text);
 }
 
-export function option(value, text, selected = false) {
-  return el("option", { value: String(value), textContent: text, selected });
+export function option(value, text) {
+  return el("option", { value: String(value), textContent: text });
+}
+
+// The options of a select, [[value, text]], made again where the parts that they come from are others; and which is chosen.
+export function fill(select, parts, choices, value) {
+  if (!sameParts(select.parts, parts)) {
+    select.parts = parts;
+    select.replaceChildren(...choices().map(([value, text]) => option(value, text)));
+  }
+  if (select.value !== String(value)) select.value = String(value);
 }
 
 const MINUS = "\u2212";
+const ROUNDING = 1e-6; // below this a figure is nothing
 
 // A signed number, so that the sign is never told by colour alone.
 export function signed(value, digits = 2) {
@@ -64,9 +74,11 @@ export function signed(value, digits = 2) {
   return (value < 0 && Number(text) !== 0 ? MINUS : value > 0 && Number(text) !== 0 ? "+" : "") + text;
 }
 
-// A score: whole where it is whole, else with up to two decimals.
+// A score: whole where it is whole, else with up to two decimals, or as many as it takes to see it.
 export function scoreText(value) {
-  return signed(value, Number.isInteger(value) ? 0 : 2).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+  if (!Number.isFinite(value)) return "";
+  if (Math.abs(value) < ROUNDING) return "0";
+  return (Number.isInteger(value) ? signed(value, 0) : gapText(value)).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
 }
 
 // A small difference: two decimals, or as many as it takes to see it.

@@ -1,6 +1,6 @@
 // The main view: one agent plays, and every advisor's wish is visible.
 
-import { card, el, field, option, sameParts, scoreText, setText, settle, signed, widthOf } from "./dom.js";
+import { card, el, field, fill, option, sameParts, scoreText, setText, settle, signed, widthOf } from "./dom.js";
 import { boardOf } from "./board.js";
 import { frameOf, ledItems } from "./frame.js";
 import { Bars, actionText } from "./bars.js";
@@ -25,7 +25,8 @@ function leadText(run, { lead }) {
 }
 
 export class EpisodeView {
-  constructor({ store, source, player, redraw, retrain, loader, insights, answer }) {
+  constructor(app) {
+    const { store, source, player, redraw, insights, answer } = app;
     Object.assign(this, { store, source, player, redraw, insights, answer });
     this.hovered = -1;
     this.board = new BoardView("Board", {
@@ -43,7 +44,7 @@ export class EpisodeView {
     this.reason.open.addEventListener("toggle", redraw);
     this.inspector = new Inspector(store);
     this.timeline = new Timeline(store);
-    this.weights = new Weights(store, source, retrain, redraw);
+    this.weights = new Weights(store, source, () => app.retrain(), redraw);
     this.whatIf = new WhatIf(source, redraw);
     this.attractors = new Attractors(source, redraw);
     const check = (name, text) => {
@@ -72,7 +73,7 @@ export class EpisodeView {
     this.observed = new Observed(store);
     this.observed.root.addEventListener("toggle", redraw);
     this.rewards = new Rewards(store, redraw);
-    this.moments = new Moments(store, loader);
+    this.moments = new Moments(store, app.loader, source, redraw);
     this.state = el("p", { class: "prose" });
     this.layerText = el("p", { class: "hint", id: "layer-text" });
     this.facts = el("p", { class: "facts" });
@@ -84,7 +85,7 @@ export class EpisodeView {
       el(
         "section",
         { class: "card" },
-        el("div", { class: "line" }, el("h2", {}, "Who has a say"), this.weights.badge, this.weights.reset),
+        el("div", { class: "line" }, el("h2", {}, "Weights"), this.weights.badge, this.weights.reset),
         this.weights.root,
       ),
       card("What if", this.whatIf.root),
@@ -147,7 +148,7 @@ export class EpisodeView {
     const score = scoreText(series.score[episode.steps]);
     const measured = scoreText(episode.measured.reduce((sum, value) => sum + value, 0));
     const by = run.yardstick ? ` By the task's own weights ${measured}.` : "";
-    const end = episode.terminated ? "terminated" : "cut off";
+    const end = episode.terminated ? "terminated" : "truncated";
     setText(this.facts, `${run.task}, ${how}, gamma ${run.settings.gamma}. Score ${score} in ${episode.steps} steps, ${end}.${by}`);
     return `Step ${step}. ${reasonText(frame, reason)}`;
   }
@@ -160,7 +161,7 @@ export class EpisodeView {
     if (!run.grid) setText(this.boardCard.firstChild, drawn ? "Picture" : "State");
     const answer = this.insights.of(id, version);
     this.moments.board = run.grid !== null;
-    this.moments.render(answer, { id }, palette);
+    this.moments.render(answer, { id }, version, palette);
     this.answer.render(answer, id, run);
     this.rewards.render(episode, step, palette, answer?.found ?? null, number);
   }
@@ -172,11 +173,8 @@ export class EpisodeView {
   }
 
   renderBoard({ run, episode, id, number, step, weights, frame, reason }, state, palette) {
-    this.box.hidden = run.grid === null;
-    this.layers.hidden = run.grid === null;
-    this.board.legend.hidden = run.grid === null;
+    for (const part of [this.box, this.layers, this.board.legend, this.layerText]) part.hidden = run.grid === null;
     this.state.hidden = run.grid !== null || !run.compiled;
-    this.layerText.hidden = run.grid === null;
     setText(this.boardCard.firstChild, run.grid === null ? "State" : "Board");
     if (run.grid === null) {
       const place = episode.place(step);
@@ -188,22 +186,16 @@ export class EpisodeView {
       setText(this.layerText, "");
       return;
     }
-    if (this.mapRun !== run) {
-      this.mapRun = run;
-      this.leads = run.known && run.aggregator.parts.some((part) => part.name === "max");
-      this.map.replaceChildren(
-        option(-1, "all advisors"),
-        ...(this.leads ? [option(LEADING, "the strongest wish")] : []),
-        ...run.names.map((name, j) => option(j, name)),
-      );
-    }
+    const leads = run.known && run.aggregator.parts.some((part) => part.name === "max");
     this.map.disabled = !run.table;
     const wanted = state.map === LEADING ? (reason?.lead?.at ?? -1) : state.map;
     const only = run.table && wanted >= 0 && wanted < run.n ? wanted : null;
     this.heatBox.checked = state.heat;
     this.arrowsBox.checked = state.arrows;
     this.layer.value = state.attractors;
-    this.map.value = String(state.map === LEADING && this.leads ? LEADING : (only ?? -1));
+    const names = () => run.names.map((name, j) => [j, name]);
+    const choices = () => [[-1, "all advisors"], ...(leads ? [[LEADING, "the strongest wish"]] : []), ...names()];
+    fill(this.map, [run], choices, state.map === LEADING && leads ? LEADING : (only ?? -1));
     const landscape = this.remember("landscape", [episode, step, weights, only], () =>
       episode.landscape(step, weights, only),
     );

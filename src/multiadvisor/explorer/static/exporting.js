@@ -1,6 +1,7 @@
 // Taking something away: boards and charts as PNG, episodes and curves as CSV, everything as one HTML file.
 
 import { paletteOf } from "./colours.js";
+import { otherOf, titleOf } from "./compareview.js";
 import { el } from "./dom.js";
 import { termsOf } from "./hues.js";
 import { rewardsOf } from "./rewards.js";
@@ -64,8 +65,7 @@ function exportBoards(boards, runs, step, palette) {
   const canvases = boards.map((board) => board.canvas);
   const name = fileName([runs[0].task, ...runs.map((run) => run.label), "step", step], "png");
   if (canvases.length === 1) return savePng(canvases[0], name);
-  const titles = runs.map((run) => `${run.name} (${run.label})`);
-  return savePng(onePicture(canvases, titles, palette, false), name);
+  return savePng(onePicture(canvases, runs.map(titleOf), palette, false), name);
 }
 
 function exportCharts(charts, measure, palette) {
@@ -144,10 +144,6 @@ export function curvesCsv(curves, measure) {
   return csvText([["task", "setting", "runs", "steps", measure, "low", "high"], ...lines]);
 }
 
-function exportCurves(curves, measure) {
-  saveCsv(["learning", measure], curvesCsv(curves, measure));
-}
-
 async function exportHtml(source, runs, episode) {
   const ids = runs.map((run) => run.id).join(",");
   const text = await source.text(`export?runs=${ids}&episode=${episode}`);
@@ -203,13 +199,13 @@ export function offersOf(app) {
     found.push(["Episode as CSV", () => exportCsv(shown.episode, shown.run.weights)]);
   }
   if (state.view === "learning" && app.curves.drawn.length) {
-    found.push(["Curves as PNG", () => exportCharts(app.curves.drawn, app.curves.measure, palette)]);
-    found.push(["Curves as CSV", () => exportCurves(app.curves.curves, app.curves.measure)]);
+    const { curves, drawn, measure } = app.curves;
+    found.push(["Curves as PNG", () => exportCharts(drawn, measure, palette)]);
+    found.push(["Curves as CSV", () => saveCsv(["learning", measure], curvesCsv(curves, measure))]);
   }
-  const [one, two] = [app.listing.runs[state.run], app.listing.runs[state.other]];
-  if (app.source.live && one && !one.diagnosis && state.view !== "gallery") {
-    const beside = two && two !== one && two.task === one.task;
-    found.push(["Page as HTML", () => exportHtml(app.source, beside ? [one, two] : [one], state.episode)]);
-  }
+  const { runs } = app.listing;
+  const pair = [runs[state.run], runs[otherOf(runs, state)]].filter(Boolean);
+  if (app.source.live && pair.length && !pair[0].diagnosis && state.view !== "gallery")
+    found.push(["Page as HTML", () => exportHtml(app.source, pair, state.episode)]);
   return found;
 }

@@ -8,6 +8,7 @@ import { BoardView } from "./boardview.js";
 import { bestActions } from "./maths.js";
 import { frameOf } from "./frame.js";
 import { reasonText } from "./reason.js";
+import { Latest } from "./source.js";
 
 const LARGEST_GAMMA = 0.999; // as on the server: closer to 1 the exact values take long
 const PATIENCE = 400; // milliseconds after which it says that it is solving
@@ -66,7 +67,7 @@ export class Gallery {
           card("In the first state", this.verdict, this.now, this.bars.root),
         )
       : card("Gallery", el("p", { class: "empty" }, none));
-    this.asked = "";
+    this.answers = new Latest(redraw);
     this.shown = null;
   }
 
@@ -80,42 +81,24 @@ export class Gallery {
     };
   }
 
-  // Asks for what is wanted; while an answer is awaited only the latest wish is kept.
-  async load(state) {
-    const { one, planning, gamma, noise } = this.settings(state);
+  // Asks for what is wanted; while an answer is awaited the last one stays.
+  load({ one, planning, gamma, noise }) {
     const wish = `gallery/${one.id}?planning=${planning}&gamma=${gamma}&noise=${noise}`;
-    this.wish = wish;
-    if (this.busy || wish === this.asked) return;
-    this.busy = true;
-    const slow = window.setTimeout(() => setText(this.solving, "Solving \u2026"), PATIENCE);
-    while (this.wish !== this.asked) {
-      this.asked = this.wish;
-      try {
-        const buffer = await this.source.pack(this.asked);
-        const { header, arrays } = unpack(buffer);
-        const copy = (bytes) => bytes.slice().buffer;
-        const run = new Run(copy(arrays.run));
-        this.shown = { header, run, episode: new Episode(run, copy(arrays.episode)) };
-        this.problem = "";
-      } catch (error) {
-        this.shown = null;
-        this.problem = error.message;
-      }
-      this.redraw();
+    const answer = this.answers.of(wish, async () => exhibitOf(await this.source.pack(wish)));
+    if (!answer && !this.busy) {
+      this.since = performance.now();
+      window.setTimeout(this.redraw, PATIENCE);
     }
-    window.clearTimeout(slow);
-    setText(this.solving, "");
-    this.busy = false;
-  }
-
-  forget() {
-    if (this.problem) this.asked = "";
+    this.busy = !answer;
+    setText(this.solving, this.busy && performance.now() - this.since >= PATIENCE ? "Solving \u2026" : "");
+    if (answer) [this.shown, this.problem] = [answer.found ?? null, answer.problem ?? ""];
   }
 
   render(state, palette) {
     if (!this.exhibits.length) return "";
-    const { one, planning, gamma, noise } = this.settings(state);
-    this.load(state);
+    const wanted = this.settings(state);
+    const { one, planning, gamma, noise } = wanted;
+    this.load(wanted);
     for (const button of this.tabs.children) button.setAttribute("aria-pressed", String(button.dataset.id === one.id));
     setText(this.text, one.text);
     if (Number(this.gamma.value) !== gamma) this.gamma.value = gamma;
@@ -150,6 +133,14 @@ export class Gallery {
     this.verdict.dataset.exhibit = header.id;
     return `Step ${step}. ${step === 0 ? this.verdict.textContent : reasonText(frame, episode.reasons[step])}`;
   }
+}
+
+// A run, its episode, and what the solver says, out of one message.
+function exhibitOf(buffer) {
+  const { header, arrays } = unpack(buffer);
+  const copy = (bytes) => bytes.slice().buffer;
+  const run = new Run(copy(arrays.run));
+  return { header, run, episode: new Episode(run, copy(arrays.episode)) };
 }
 
 function verdictText(header, run, frame) {

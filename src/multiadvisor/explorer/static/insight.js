@@ -1,43 +1,34 @@
 // What many episodes tell of a run, asked for when somebody looks.
 
-export class Insights {
+import { Answers } from "./source.js";
+
+export class Insights extends Answers {
   constructor(source, redraw) {
-    Object.assign(this, { source, redraw, known: new Map(), diagnosed: 0 });
+    super(redraw);
+    Object.assign(this, { source, diagnosed: 0 });
   }
 
   // { found } or { problem }, or null while it is on its way; `wanted`: whether to ask for it now.
   of(id, version, wanted = true) {
     const key = `${id} ${version}`;
-    if (!this.known.has(key) && wanted) {
-      this.known.set(key, null);
-      this.load(id, key);
-    }
-    return this.known.get(key) ?? null;
+    return (wanted ? super.of(key, () => this.ask(id)) : this.known.get(key)) ?? null;
   }
 
-  async load(id, key) {
-    try {
-      const found = await this.source.json(`insight/${id}`);
-      this.known.set(key, found.problem ? { problem: found.problem } : { found });
-    } catch (error) {
-      this.known.set(key, { problem: error.message });
-    }
-    this.redraw();
+  async ask(id) {
+    const found = await this.source.json(`insight/${id}`);
+    if (found.problem) throw new Error(found.problem);
+    return found;
   }
 
   // More is known of a run now.
   async again(id) {
     this.diagnosed += 1;
-    for (const key of this.known.keys()) if (key.startsWith(`${id} `)) await this.load(id, key);
+    for (const key of this.known.keys()) if (key.startsWith(`${id} `)) await this.load(key, () => this.ask(id));
   }
 
   // What is known of a run has changed.
   change(id, make) {
     for (const [key, value] of this.known) if (value && key.startsWith(`${id} `)) this.known.set(key, make(value));
-  }
-
-  forget() {
-    for (const [key, value] of this.known) if (value && value.problem) this.known.delete(key);
   }
 }
 

@@ -3,7 +3,7 @@
 import { el, precise, setText } from "./dom.js";
 import { bestActions } from "./maths.js";
 import { actionText } from "./bars.js";
-import { heads, tableOf } from "./tables.js";
+import { heads, rowOf, tableOf } from "./tables.js";
 
 const TOP_FIVE = 5;
 
@@ -25,8 +25,7 @@ export class Inspector {
     if (run !== this.run) {
       this.run = run;
       this.head.replaceChildren(...heads(["value of", ...run.actions.map(actionText)]));
-      const cells = () => run.actions.map(() => el("td"));
-      this.lines = Array.from({ length: TOP_FIVE + 1 }, () => el("tr", {}, el("th", { scope: "row" }), cells()));
+      this.lines = Array.from({ length: TOP_FIVE + 1 }, () => rowOf("", run.actions.map(() => "")));
       this.body.replaceChildren(...this.lines);
       this.lines[0].className = "sum";
     }

@@ -1,6 +1,6 @@
 // Lines over time: a small chart with round numbers on its axes, for rewards, for observations and for a training.
 
-import { el, fitCanvas, setText } from "./dom.js";
+import { el, fitCanvas, setText, widthOf } from "./dom.js";
 import { termStyle } from "./hues.js";
 import { shareOf, stroke, write } from "./strokes.js";
 
@@ -26,9 +26,27 @@ function ticksOf(low, high, most, least = 0) {
   return found;
 }
 
+// A chart of lines in a box of its own, as wide as there is room.
+export class Plot {
+  constructor() {
+    this.canvas = el("canvas", { role: "img" });
+    this.root = el("div", { class: "plot" }, this.canvas);
+  }
+
+  get width() {
+    return widthOf(this.root, 220);
+  }
+
+  // Draws what `drawLines` takes, and says `label` instead to whoever does not see it.
+  draw(what, label) {
+    this.canvas.setAttribute("aria-label", label);
+    return drawLines(this.canvas, { width: this.width, height: 170, ...what });
+  }
+}
+
 // `lines`: [{ xs, ys, colour, dash, steps, band, marks }], `band` being the ends of an interval and `marks` points that
 // get a dot, over the cursor; `thin` ones are among many. Returns how a place on the canvas becomes an x again.
-export function drawLines(canvas, { lines, width, height, palette, xs, xName, yName, cursor = null, zero = true }) {
+function drawLines(canvas, { lines, width, height, palette, xs, xName, yName, cursor = null, zero = true }) {
   const context = fitCanvas(canvas, width, height);
   context.clearRect(0, 0, width, height);
   let [low, high] = zero ? [0, 0] : [Infinity, -Infinity];
@@ -53,7 +71,7 @@ export function drawLines(canvas, { lines, width, height, palette, xs, xName, yN
     write(context, axisText(value), x(value), height - FOOT + 8, palette.soft, "center");
   write(context, xName, width - RIGHT, height - 13, palette.soft, "right");
   write(context, yName, 0, 0, palette.soft);
-  if (cursor !== null) stroke(context, [[x(cursor), 4], [x(cursor), height - FOOT]], palette.accent, 2);
+  if (cursor !== null) stroke(context, [[x(cursor), TOP - 10], [x(cursor), height - FOOT]], palette.accent, 2);
   for (const { xs: at, ys, colour, dash = [], steps = false, band = null, marks = [], thin = false } of lines) {
     context.fillStyle = colour;
     if (band) {

@@ -1,8 +1,8 @@
 // A training while it goes on: its files are looked at again every two seconds, and again where nobody answered.
 
-import { el, field, option, setText, widthOf } from "./dom.js";
+import { el, field, option, setText } from "./dom.js";
 import { MOST_TERMS, termStyle } from "./hues.js";
-import { Legend, axisText, drawLines } from "./lines.js";
+import { Legend, Plot, axisText } from "./lines.js";
 
 const EVERY = 2000; // milliseconds
 const RETRY = 3000;
@@ -20,8 +20,8 @@ export class Watch {
   async step() {
     let wait = EVERY;
     try {
-      const { runs, followed } = await this.source.json("live");
-      if (!followed) return; // agents without folders: nobody else trains them
+      const { runs } = await this.source.json("live");
+      if (!runs.length) return; // agents without folders: nobody else trains them
       let redraw = this.problem !== "";
       this.problem = "";
       for (const { id, training, version } of runs) {
@@ -94,9 +94,10 @@ const SHOWN = { score: "Score of greedy episodes", returns: "Return of each term
 const HINT =
   "The score is the mean of the greedy episodes of an evaluation, without exploration. The curves below end with the last evaluation that was saved, and the other views play episodes of their own: their scores may differ.";
 
-function seriesFrom(kind, log) {
+export function seriesFrom(kind, log) {
   const pick = (lines, field) => {
     const kept = lines.filter((line) => line[field] !== undefined);
+    if (field === "epsilon" && !kept.some((line) => line.epsilon > 0)) return { xs: [], kept: [] }; // it has none
     return { xs: kept.map((line) => line.steps), kept: kept.map((line) => line[field]) };
   };
   if (["score", "epsilon", "steps_per_second"].includes(kind)) {
@@ -120,8 +121,7 @@ export class Live {
     Object.assign(this, { store, watch, redraw });
     this.kind = el("select", { id: "live-kind", onchange: redraw }, Object.entries(SHOWN).map(([value, text]) => option(value, text)));
     this.legend = new Legend("Lines", redraw);
-    this.canvas = el("canvas", { role: "img" });
-    this.plot = el("div", { class: "plot" }, this.canvas);
+    this.plot = new Plot();
     this.more = el("p", { class: "hint" });
     this.title = el("h2", {}, "Training");
     this.state = el("p", { class: "prose" });
@@ -137,7 +137,7 @@ export class Live {
       this.trouble,
       this.facts,
       this.legend.root,
-      this.plot,
+      this.plot.root,
       this.hint,
       this.more,
     );
@@ -174,31 +174,21 @@ export class Live {
     this.legend.root.hidden = names.length < 2;
     this.legend.render(names, series.map(({ ys }) => axisText(ys.at(-1))));
     const lines = series.flatMap((one, k) => (this.legend.shows(one.name) ? [{ ...one, ...termStyle(k) }] : []));
-    drawLines(this.canvas, {
-      lines,
-      width: widthOf(this.plot, 220),
-      height: 240,
-      palette,
-      xs: [0, Math.max(1, last.steps)],
-      xName: "steps",
-      yName: SHOWN[this.kind.value],
-      zero: !["score"].includes(this.kind.value),
-    });
-    this.canvas.setAttribute(
-      "aria-label",
-      `${SHOWN[this.kind.value]} after ${last.steps} steps: ${series.map(({ name, ys }) => `${name} ${axisText(ys.at(-1))}`).join("; ") || "nothing yet"}`,
-    );
+    const ends = series.map(({ name, ys }) => `${name} ${axisText(ys.at(-1))}`);
+    const label = `${SHOWN[this.kind.value]} after ${last.steps} steps: ${ends.join("; ") || "nothing yet"}`;
+    const axes = { xs: [0, Math.max(1, last.steps)], xName: "steps", yName: SHOWN[this.kind.value] };
+    this.plot.draw({ lines, height: 240, palette, ...axes, zero: this.kind.value !== "score" }, label);
   }
 
   renderFacts(log) {
-    const latest = (field) => log.lines.findLast((line) => line[field] !== undefined)?.[field];
+    const latest = (kind) => seriesFrom(kind, log)[0].ys.at(-1);
     const evaluated = log.lines.findLast((line) => line.score !== undefined);
     const facts = [
-      [`Score after ${evaluated?.steps.toLocaleString("en")} steps`, evaluated ? axisText(evaluated.score) : ""],
-      ["Steps per second", latest("steps_per_second") === undefined ? "" : axisText(Math.round(latest("steps_per_second")))],
-      ["Exploration", latest("epsilon") === undefined ? "" : axisText(latest("epsilon"))],
-      ["Checkpoints seen", log.influence.length ? String(log.influence.length) : ""],
-    ].filter(([, value]) => value);
+      [`Score after ${evaluated?.steps.toLocaleString("en")} steps`, evaluated?.score],
+      ["Steps per second", latest("steps_per_second") && Math.round(latest("steps_per_second"))],
+      ["Exploration", latest("epsilon")],
+      ["Checkpoints seen", log.influence.length || undefined],
+    ].flatMap(([name, value]) => (value === undefined ? [] : [[name, axisText(value)]]));
     const text = JSON.stringify(facts);
     if (this.told === text) return;
     this.told = text;

@@ -1,9 +1,9 @@
 // Why this action: the library's sentence, the fewest advisors that decide, and the table of all differences. Sentences
 // of the recorded steps come with the episode; under other weights, or against another action, the library is asked.
 
-import { el, field, gapText, option, sentenceCase, setText, signed } from "./dom.js";
+import { el, field, fill, gapText, sentenceCase, setText, signed } from "./dom.js";
 import { actionText, actionWord } from "./bars.js";
-import { Asker } from "./source.js";
+import { Latest } from "./source.js";
 import { fillRows, tableOf } from "./tables.js";
 
 const ONLY_RECORDED =
@@ -23,7 +23,7 @@ export function rival({ total, action }, against = -1) {
 export class Reasons {
   constructor(source, redraw) {
     this.source = source;
-    this.asker = new Asker(source, redraw);
+    this.answers = new Latest(redraw);
   }
 
   of(frame, against, id, number) {
@@ -33,10 +33,11 @@ export class Reasons {
     const picked = against >= 0 && against < frame.run.A && against !== action;
     if (!changed && (!picked || against === recorded.other)) return recorded;
     const none = { sentence: "", other: rival(frame, against), plus: [], minus: [], lead: null, differences: null };
-    if (!this.source.live) return { ...none, error: ONLY_RECORDED };
+    if (!this.source.live) return { ...none, problem: ONLY_RECORDED };
     const own = changed ? Array.from(weights) : null;
     const asked = { do: "explain", run: id, episode: number, step, weights: own, against: picked ? against : null };
-    return { ...none, ...this.asker.ask(JSON.stringify(asked), asked) };
+    const answer = this.answers.of(JSON.stringify(asked), () => this.source.ask(asked));
+    return { ...none, ...(answer?.found ?? answer) };
   }
 }
 
@@ -47,7 +48,7 @@ export function reasonText(frame, reason) {
   const { run, total, action, changed } = frame;
   const worth = [action, reason.other].filter((a) => a >= 0).map((a) => `${actionWord(run.actions[a])} ${signed(total[a], 3)}`);
   const text = `${changed ? "With these weights: " : ""}${worth.join(", ")}.`;
-  return reason.error ? `${text} ${reason.error}` : text;
+  return reason.problem ? `${text} ${reason.problem}` : text;
 }
 
 // What everyone contributes to the action over the other, [[advisor, value]]: of a sum the difference of the weighted
@@ -87,12 +88,9 @@ export class Reason {
       setText(this.caveat, run.caveat ? `${sentenceCase(run.caveat)}.` : "");
       this.field.hidden = run.continuous;
       this.root.classList.toggle("many", run.plain && run.n > 8);
-      this.pick.replaceChildren(
-        option(-1, "the next best"),
-        ...run.actions.map((name, a) => option(a, actionText(name))),
-      );
     }
-    this.pick.value = String(against < run.A ? against : -1);
+    const choices = () => [[-1, "the next best"], ...run.actions.map((name, a) => [a, actionText(name)])];
+    fill(this.pick, [run], choices, against < run.A ? against : -1);
     setText(this.sentence, reasonText(frame, reason));
     const found = reason ? contributions(frame, reason) : [];
     this.renderChips(run, reason, new Map(found));

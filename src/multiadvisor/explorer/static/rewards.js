@@ -1,10 +1,10 @@
 // What each term paid: step by step, so far, and in each episode.
 
-import { el, field, option, sameParts, scoreText, setText, signed, widthOf } from "./dom.js";
+import { el, field, option, sameParts, scoreText, setText, signed } from "./dom.js";
 import { MOST_TERMS, stylesOf, termsOf } from "./hues.js";
-import { Legend, drawLines } from "./lines.js";
+import { Legend, Plot } from "./lines.js";
 import { scrubbing } from "./strokes.js";
-import { heads, tableOf } from "./tables.js";
+import { heads, rowOf, tableOf } from "./tables.js";
 
 // Those that paid most and, as one, all others; each with the number of its colour.
 function largestOf(episode, most) {
@@ -52,8 +52,7 @@ export class Rewards {
       option("returns", "paid so far"),
       option("rewards", "each step's own"),
     );
-    this.canvas = el("canvas", { role: "img" });
-    this.plot = el("div", { class: "plot" }, this.canvas);
+    this.plot = new Plot();
     this.body = el("tbody");
     this.head = el("tr");
     this.table = tableOf("What each term paid", this.head, this.body);
@@ -63,12 +62,12 @@ export class Rewards {
       { class: "card later", id: "rewards" },
       el("div", { class: "line" }, el("h2", {}, "Rewards"), field("Lines", this.kind)),
       this.legend.root,
-      this.plot,
+      this.plot.root,
       this.table,
       this.hint,
     );
     this.where = null;
-    scrubbing(this.canvas, store, (x) => (this.where ? this.where(x) : null));
+    scrubbing(this.plot.canvas, store, (x) => (this.where ? this.where(x) : null));
   }
 
   // `known`: from many episodes, once the server has them; `number`: which episode this is.
@@ -83,29 +82,19 @@ export class Rewards {
     const at = (k) => (own ? (step < episode.steps ? rewards[k][step] : 0) : returns[k][step]);
     const names = terms.map((term) => term.name);
     const styles = stylesOf(terms.map(({ hue }) => hue));
-    this.legend.render(names, names.map((_, k) => scoreText(at(k)) || "0"), styles);
-    const width = widthOf(this.plot, 220);
-    const key = [width, palette, step, own, [...this.legend.off].join(), episode];
+    this.legend.render(names, names.map((_, k) => scoreText(at(k))), styles);
+    const key = [this.plot.width, palette, step, own, [...this.legend.off].join(), episode];
     if (!sameParts(this.drawn, key)) {
       this.drawn = key;
       const xs = Array.from({ length: episode.steps + 1 }, (_, t) => t);
       const lines = values.flatMap((ys, k) =>
         this.legend.shows(names[k]) ? [{ xs, ys, steps: !own, marks: marksOf(ys, own), ...styles[k] }] : [],
       );
-      this.where = drawLines(this.canvas, {
-        lines,
-        width,
-        height: 170,
-        palette,
-        xs: [0, Math.max(1, episode.steps)],
-        xName: "step",
-        yName: own ? "reward of the step" : "paid so far",
-        cursor: step,
-      });
-      this.canvas.setAttribute(
-        "aria-label",
-        `${own ? "Rewards of step" : "Paid before step"} ${step}: ${names.map((name, k) => `${name} ${signed(at(k))}`).join("; ")}`,
-      );
+      const told = names.map((name, k) => `${name} ${signed(at(k))}`).join("; ");
+      const label = `${own ? "Rewards of step" : "Paid before step"} ${step}: ${told}`;
+      const yName = own ? "reward of the step" : "paid so far";
+      const axes = { xs: [0, Math.max(1, episode.steps)], xName: "step", yName, cursor: step };
+      this.where = this.plot.draw({ lines, palette, ...axes }, label);
     }
     this.renderTable(terms, returns, known, number);
     setText(
@@ -121,12 +110,13 @@ export class Rewards {
     if (sameParts(this.told, key)) return;
     this.told = key;
     const names = this.episode.run.paid.map(({ name }) => name);
-    const rows = known ? known.episodes.map((one) => ({ episode: one.episode, steps: one.length, score: one.score, paid: one.advisors })) : [];
-    const cells = (one) => terms.map(({ members }) => members.reduce((sum, j) => sum + (one.paid[names[j]] ?? 0), 0));
+    const of = (advisors) => (sum, j) => sum + (advisors[names[j]] ?? 0);
+    const paid = ({ advisors }) => terms.map(({ members }) => members.reduce(of(advisors), 0));
+    const rows = (known?.episodes ?? []).map((one) => ({ ...one, paid: paid(one) }));
     if (!rows.some((one) => one.episode === number)) {
-      const { episode } = this;
-      const score = episode.earned.reduce((sum, value) => sum + value, 0);
-      rows.push({ episode: number, steps: episode.steps, score, own: returns.map((sums) => sums[episode.steps]) });
+      const { steps: length, earned } = this.episode;
+      const score = earned.reduce((sum, value) => sum + value, 0);
+      rows.push({ episode: number, length, score, paid: returns.map((sums) => sums[length]) });
       rows.sort((p, q) => p.episode - q.episode);
     }
     this.head.replaceChildren(...heads(["episode", "steps", "score", ...terms.map((term) => term.name)]));
@@ -137,14 +127,8 @@ export class Rewards {
           { class: "quiet", title: "Show this episode", onclick: () => this.store.set({ episode: one.episode, step: 0 }) },
           `episode ${one.episode + 1}`,
         );
-        const figures = [one.score, ...(one.own ?? cells(one))];
-        return el(
-          "tr",
-          { class: one.episode === number ? "now" : "" },
-          el("th", { scope: "row" }, go),
-          el("td", {}, String(one.steps)),
-          ...figures.map((value) => el("td", {}, scoreText(value) || "0")),
-        );
+        const cells = [String(one.length), ...[one.score, ...one.paid].map(scoreText)];
+        return rowOf(go, cells, one.episode === number ? "now" : "");
       }),
     );
   }

@@ -18,20 +18,9 @@ async function bytesOf(text) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
-// What a file holds and a server answers, by path.
-class Source {
-  listing() {
-    return this.json("runs");
-  }
-
-  async curves() {
-    return (await this.json("curves")).curves;
-  }
-}
-
-class EmbeddedSource extends Source {
+// What a file holds, by path.
+class EmbeddedSource {
   constructor(data) {
-    super();
     this.data = data;
     this.live = false;
   }
@@ -53,9 +42,9 @@ class EmbeddedSource extends Source {
   }
 }
 
-class ServerSource extends Source {
+// What a server answers.
+class ServerSource {
   constructor(token) {
-    super();
     this.token = token;
     this.live = true;
     this.waiting = new Map();
@@ -122,16 +111,34 @@ class ServerSource extends Source {
   }
 }
 
-// Questions to the library of which only the latest matters: one at a time, and the answers are kept.
-export class Asker {
-  constructor(source, redraw) {
-    Object.assign(this, { source, redraw, known: new Map(), wish: null, busy: false });
+// Answers by their keys, each asked for once: { found }, { problem }, or null while it is on its way.
+export class Answers {
+  constructor(redraw) {
+    Object.assign(this, { redraw, known: new Map() });
   }
 
-  // The answer, { error } where it failed, or null while it is awaited.
-  ask(key, question) {
+  of(key, ask) {
+    if (!this.known.has(key)) this.load(key, ask);
+    return this.known.get(key);
+  }
+
+  async load(key, ask) {
+    if (!this.known.has(key)) this.known.set(key, null);
+    this.known.set(key, await ask().then((found) => ({ found }), (error) => ({ problem: error.message })));
+    this.redraw();
+  }
+
+  // What failed may be asked for again.
+  forget() {
+    for (const [key, answer] of this.known) if (answer?.problem) this.known.delete(key);
+  }
+}
+
+// The same where only the latest question matters: one at a time.
+export class Latest extends Answers {
+  of(key, ask) {
     if (this.known.has(key)) return this.known.get(key);
-    this.wish = { key, question };
+    this.wish = { key, ask };
     this.work();
     return null;
   }
@@ -140,23 +147,12 @@ export class Asker {
     if (this.busy) return;
     this.busy = true;
     while (this.wish) {
-      const { key, question } = this.wish;
+      const { key, ask } = this.wish;
       this.wish = null;
-      let answer;
-      try {
-        answer = await this.source.ask(question);
-      } catch (error) {
-        answer = { error: error.message };
-      }
       if (this.known.size > 500) this.known.clear();
-      this.known.set(key, answer);
-      this.redraw();
+      await this.load(key, ask);
     }
     this.busy = false;
-  }
-
-  forget() {
-    for (const [key, answer] of this.known) if (answer.error) this.known.delete(key);
   }
 }
 

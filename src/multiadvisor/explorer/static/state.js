@@ -67,23 +67,22 @@ function weightsOf(text) {
   return found;
 }
 
+// How a value of each kind is written, and read again; a text that says nothing is undefined.
+const KINDS = {
+  boolean: { write: (value) => (value ? "1" : "0"), read: (text) => text === "1" },
+  number: { write: String, read: (text) => (text !== "" && Number.isFinite(Number(text)) ? Number(text) : undefined) },
+  string: { write: String, read: (text) => text.slice(0, 40) },
+  list: { write: rangesOf, read: numbersOf },
+  object: { write: (weights) => Object.entries(weights).map((pair) => pair.join("~")).join("_"), read: weightsOf },
+};
+const kindOf = (value) => KINDS[Array.isArray(value) ? "list" : typeof value];
+
 export function encodeState(state) {
   const parts = [];
   for (const [name, standard] of Object.entries(DEFAULTS)) {
-    const value = state[name];
-    let text;
-    if (name === "weights") {
-      const changed = Object.keys(value).sort((p, q) => p - q);
-      text = changed.map((j) => `${j}~${value[j]}`).join("_");
-      if (!text) continue;
-    } else if (Array.isArray(standard)) {
-      text = rangesOf(value);
-      if (!text) continue;
-    } else {
-      if (value === standard) continue;
-      text = typeof value === "boolean" ? (value ? "1" : "0") : String(value);
-    }
-    parts.push(`${name}=${encodeURIComponent(text)}`);
+    const { write } = kindOf(standard);
+    const text = write(state[name]);
+    if (text !== write(standard)) parts.push(`${name}=${encodeURIComponent(text)}`);
   }
   return parts.join("&");
 }
@@ -97,7 +96,7 @@ export function ticketOf(fragment) {
 }
 
 export function decodeState(fragment) {
-  const state = { ...DEFAULTS, weights: {}, muted: [], solo: [] };
+  const state = { ...DEFAULTS };
   for (const part of fragment.replace(/^#/, "").split("&")) {
     const [name, ...rest] = part.split("=");
     if (!Object.hasOwn(DEFAULTS, name)) continue;
@@ -107,14 +106,7 @@ export function decodeState(fragment) {
     } catch {
       continue;
     }
-    const standard = DEFAULTS[name];
-    if (name === "weights") state.weights = weightsOf(text);
-    else if (Array.isArray(standard)) state[name] = numbersOf(text);
-    else if (typeof standard === "boolean") state[name] = text === "1";
-    else if (typeof standard === "number") {
-      const number = Number(text);
-      if (text !== "" && Number.isFinite(number)) state[name] = number;
-    } else if (!CHOICES[name] || CHOICES[name].includes(text)) state[name] = text.slice(0, 40);
+    if (!CHOICES[name] || CHOICES[name].includes(text)) state[name] = kindOf(DEFAULTS[name]).read(text) ?? state[name];
   }
   for (const name of ["run", "other", "episode", "step", "at"]) state[name] = Math.max(0, Math.floor(state[name]));
   if (!SPEEDS.includes(state.speed)) state.speed = 1;

@@ -25,6 +25,7 @@ export function scrubbing(canvas, store, stepAt) {
     const step = stepAt(event.clientX - canvas.getBoundingClientRect().left);
     if (step !== null) store.set({ step: Math.round(step) });
   };
+  canvas.classList.add("scrubbed");
   canvas.addEventListener("pointerdown", go);
   canvas.addEventListener("pointermove", go);
 }

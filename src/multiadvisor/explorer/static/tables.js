@@ -13,6 +13,12 @@ export function tableOf(label, head, bodies, kind = "") {
   return el("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": label }, table);
 }
 
+// A row: its name, and its cells or their texts.
+export function rowOf(name, cells, kind = "") {
+  const cellOf = (one) => (one?.tagName === "TD" ? one : el("td", {}, one));
+  return el("tr", { class: kind }, el("th", { scope: "row" }, name), cells.map(cellOf));
+}
+
 // As many rows as there are; `make` builds a new one.
 export function countRows(body, count, make) {
   while (body.children.length < count) body.append(make());

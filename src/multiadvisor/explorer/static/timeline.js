@@ -8,13 +8,13 @@ import { scrubbing, shareOf, stroke, write } from "./strokes.js";
 export function seriesOf(episode, weights, earned = episode.earned) {
   const steps = episode.steps;
   const score = new Float64Array(steps + 1);
-  const speak = new Float64Array(steps + 1);
+  const active = new Float64Array(steps + 1); // or how much fruit is left
   const disagreement = new Float64Array(steps + 1);
   const margins = new Float64Array(steps).fill(Infinity);
   const penalties = [];
   for (let step = 0; step <= steps; step += 1) {
-    const { advisors } = episode.speaking(step);
-    speak[step] = episode.run.grid && episode.run.grid.items.length ? countItems(episode, step) : advisors.length;
+    const { advisors } = episode.speaking(Math.min(step, Math.max(steps - 1, 0)));
+    active[step] = episode.run.grid && episode.run.grid.items.length ? countItems(episode, step) : advisors.length;
     if (step === steps) break;
     score[step + 1] = score[step] + earned[step];
     for (const { advisor, value } of episode.paid[step]) if (episode.run.prices[advisor] * value < 0) penalties.push(step);
@@ -31,12 +31,12 @@ export function seriesOf(episode, weights, earned = episode.earned) {
     if (Number.isFinite(margins[step]) && (closest < 0 || margins[step] < margins[closest])) closest = step;
   const { grid } = episode.run;
   return {
-    plain: episode.run.plain && !episode.run.continuous,
+    plain: episode.run.plain && episode.run.n > 1 && !episode.run.continuous,
     continuous: episode.run.continuous,
     items: grid !== null && grid.items.length > 0,
     steps,
     score,
-    speak,
+    active,
     disagreement,
     margin,
     margins,
@@ -103,7 +103,7 @@ export class Timeline {
       const [now, down] = [Math.min(step, series.steps), all.length > 1 ? 9 + 13 * k : 16];
       [
         scoreText(series.score[now]),
-        String(series.speak[now]),
+        String(series.active[now]),
         String(series.penalties.filter((at) => at < step).length),
         signed(series[lastLane(all)][now]),
       ].forEach((text, lane) => write(context, text, width - 4, down + lane * LANE, colour, "right"));
@@ -145,8 +145,8 @@ function along(step, steps, width) {
   return GUTTER + ((width - GUTTER - PAD) * step) / Math.max(1, steps);
 }
 
-// Disagreement is that of a sum; elsewhere the margin between the two best actions stands in its place, or how far an
-// action of real numbers is above the centre of the box.
+// Disagreement is that of a sum of several; elsewhere the margin between the two best actions stands in its place, or how
+// far an action of real numbers is above the centre of the box.
 function lastLane(all) {
   return all.every((series) => series.plain) ? "disagreement" : "margin";
 }
@@ -155,7 +155,7 @@ function drawLanes(context, all, longest, palette, width, divergence) {
   const { items } = all[0];
   const lanes = [
     ["score", "score"],
-    [items ? "fruit left" : "active", "speak"],
+    [items ? "fruit left" : "active", "active"],
     ["penalties", null],
     [all[0].continuous ? "advantage\nover centre" : lastLane(all), lastLane(all)],
   ];

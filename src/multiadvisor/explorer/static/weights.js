@@ -1,6 +1,7 @@
-// Who has a say: weights of groups and advisors, mute and solo. The agent itself is never changed.
+// Weights: of groups and advisors, mute and solo. The agent itself is never changed.
 
-import { el, sameParts, setText, slider } from "./dom.js";
+import { el, setText, slider } from "./dom.js";
+import { Latest } from "./source.js";
 
 const SLIDERS = 30;
 const LISTED = 120; // advisors that are listed at once
@@ -29,7 +30,7 @@ function toggled(list, members, on) {
 
 export class Weights {
   constructor(store, source, retrain, redraw) {
-    Object.assign(this, { store, source, redraw, told: null });
+    Object.assign(this, { store, source, answers: new Latest(redraw) });
     this.badge = el("span", { class: "badge", hidden: true }, "changed");
     this.reset = el("button", { class: "quiet", hidden: true, onclick: () => store.set(OWN_WEIGHTS) }, "Reset");
     this.note = el("p", { class: "note", hidden: true });
@@ -160,19 +161,16 @@ export class Weights {
   }
 
   // What other weights would do in all episodes, and how to train with them: the server says it.
-  async foresee(id, weights) {
-    if (sameParts(this.told, [id, ...weights])) return;
-    this.told = [id, ...weights];
-    const asked = this.told;
-    await new Promise((done) => window.setTimeout(done, 250)); // somebody may be dragging
-    if (this.told !== asked) return;
-    const answer = await this.source.ask({ do: "preview", run: id, weights: [...weights] }).catch((error) => ({ text: error.message, command: "" }));
-    if (this.told !== asked) return;
-    setText(this.preview, answer.text);
-    this.command.replaceChildren(...answer.command.split(/(?<= )/).map((word) => el("span", {}, word)));
-    this.command.parentNode.hidden = !answer.command;
+  foresee(id, weights) {
+    const question = { do: "preview", run: id, weights: [...weights] };
+    const answer = this.answers.of(JSON.stringify(question), () => this.source.ask(question));
+    if (!answer) return;
+    const { text, command } = answer.found ?? { text: answer.problem, command: "" };
+    setText(this.preview, text);
+    if (this.command.textContent !== command)
+      this.command.replaceChildren(...command.split(/(?<= )/).map((word) => el("span", {}, word)));
+    this.command.parentNode.hidden = !command;
     this.effect.hidden = false;
-    this.redraw();
   }
 
   render(run, state, live, episode, id) {
@@ -180,7 +178,7 @@ export class Weights {
     const weights = weightsNow(run, state);
     const changed = run.weights.some((value, j) => value !== weights[j]);
     if (changed && live && run.known) this.foresee(id, weights);
-    else [this.told, this.effect.hidden] = [null, true];
+    else this.effect.hidden = true;
     this.badge.hidden = !changed;
     this.reset.hidden = !changed;
     this.note.hidden = !changed && run.known;

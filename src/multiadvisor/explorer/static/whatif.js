@@ -1,9 +1,9 @@
 // What if: another action in this step, and how the episode goes on after both, as a fan of branches.
 
-import { el, field, option, setText, widthOf } from "./dom.js";
+import { el, field, fill, setText } from "./dom.js";
 import { actionText } from "./bars.js";
 import { termStyle } from "./hues.js";
-import { Legend, drawLines } from "./lines.js";
+import { Legend, Plot } from "./lines.js";
 import { rival } from "./reason.js";
 
 const WHAT = "Both actions are played on, with the same random numbers.";
@@ -11,16 +11,15 @@ const WHAT = "Both actions are played on, with the same random numbers.";
 export class WhatIf {
   constructor(source, changed) {
     Object.assign(this, { source, changed, answer: null, run: null });
-    this.pick = el("select", { "aria-label": "Another action", onchange: () => (this.picked = true) });
+    this.pick = el("select", { "aria-label": "Another action", onchange: () => (this.picked = Number(this.pick.value)) });
     this.button = el("button", { onclick: () => this.ask() }, "Try it");
     this.clear = el("button", { class: "quiet", hidden: true, onclick: () => this.forget() }, "Clear");
     this.note = el("p", { class: "hint" }, WHAT);
     this.sentence = el("p", { class: "sentence" });
     this.legend = new Legend("Actions", changed);
-    this.canvas = el("canvas", { role: "img" });
-    this.plot = el("div", { class: "plot" }, this.canvas);
+    this.plot = new Plot();
     this.how = el("p", { class: "hint" });
-    this.results = el("div", { class: "results", hidden: true }, this.sentence, this.legend.root, this.plot, this.how);
+    this.results = el("div", { class: "results", hidden: true }, this.sentence, this.legend.root, this.plot.root, this.how);
     this.line = el("div", { class: "line" }, field("Instead", this.pick), this.button, this.clear);
     this.root = el("div", { class: "spaced" }, this.line, this.note, this.results);
   }
@@ -31,11 +30,11 @@ export class WhatIf {
     if (run !== this.run) {
       this.run = run;
       this.forget();
-      this.pick.replaceChildren(...run.tries.map((name, a) => option(a, actionText(name))));
-      this.picked = run.continuous;
+      this.picked = run.continuous ? 0 : null;
     }
     // the next best, until somebody picks another one
-    if (!this.picked && step < episode.steps) this.pick.value = String(Math.max(rival(frame), 0));
+    const offered = step < episode.steps ? Math.max(rival(frame), 0) : this.pick.value;
+    fill(this.pick, [run], () => run.tries.map((name, a) => [a, actionText(name)]), this.picked ?? offered);
     const over = step >= episode.steps;
     this.button.disabled = !this.source.live || over || Boolean(this.busy);
     if (!this.source.live)
@@ -86,16 +85,9 @@ export class WhatIf {
     const longest = Math.max(...actions.flatMap(({ paths }) => paths.map((path) => path.length)));
     const xs = Array.from({ length: longest }, (_, t) => step + t * every);
     const fan = ({ paths }, k) => paths.map((ys) => ({ xs, ys, thin: count > 1, ...termStyle(k) }));
-    drawLines(this.canvas, {
-      lines: actions.flatMap((one, k) => (this.legend.shows(names[k]) ? fan(one, k) : [])),
-      width: widthOf(this.plot, 220),
-      height: 170,
-      palette,
-      xs: [step, Math.max(step + 1, xs[longest - 1])],
-      xName: "step",
-      yName: measure,
-    });
-    this.canvas.setAttribute("aria-label", `Branches from step ${step}: ${sentence}`);
+    const lines = actions.flatMap((one, k) => (this.legend.shows(names[k]) ? fan(one, k) : []));
+    const axes = { xs: [step, Math.max(step + 1, xs[longest - 1])], xName: "step", yName: measure };
+    this.plot.draw({ lines, palette, ...axes }, `Branches from step ${step}: ${sentence}`);
   }
 
   // The ways of the other action, for the board.
