@@ -12,7 +12,7 @@ from multiadvisor.analysis.episode_report import report_on, table_of
 from multiadvisor.analysis.episodes import play, record
 from multiadvisor.analysis.moments import moments
 from multiadvisor.analysis.trace_file import check_place
-from multiadvisor.commands.parsing import Parser, add_named_task, named_task, number, parse, refuse_beside, show, table
+from multiadvisor.commands.parsing import Parser, add_named_task, named_task, number, parse, show, table
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.core.rng import evaluation_seed
 from multiadvisor.diagnosis.kept import consequences_of, tried_out
