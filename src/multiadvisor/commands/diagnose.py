@@ -18,6 +18,7 @@ from multiadvisor.diagnosis.pictures import with_pictures
 from multiadvisor.diagnosis.playground import playground
 from multiadvisor.diagnosis.sample import Unfinished
 from multiadvisor.errors import BadInput
+from multiadvisor.storage.files import check_writable
 
 
 def parser() -> Parser:
@@ -52,6 +53,8 @@ def run(arguments: Sequence[str]) -> int:
     """Say what each term of a reward does to a policy."""
     given = parse(parser(), arguments)
 
+    if given.pictures is not None:
+        check_writable(given.pictures)
     if given.checkpoints is not None:
         return _series(given)
     task, policy, gamma = _subject(given)

@@ -89,7 +89,7 @@ def parser() -> Parser:
         )  # fmt: skip
     add_fields(flags, Settings, ("planning", "aggregation", "alpha", "alpha_half", "epsilon", "epsilon_half", "noise"))
     flags.flag("--keep-best", bool, "also keep the agent with the best score, in the folder best in --out")
-    flags.flag("--csv", Path, "append each evaluation to this file, with each advisor's return")
+    flags.flag("--csv", Path, "write each evaluation to this file at once, with each advisor's return")
     flags.flag("--tensorboard", Path, "the same for TensorBoard (needs multiadvisor[tensorboard])", metavar="FOLDER")
     flags.flag("--watch", bool, "watch it in the browser (needs --out and multiadvisor[explorer])")
     add_learner_fields(flags)

@@ -27,17 +27,18 @@ def _put_all(writer: Any, evaluation: dict[str, Any]) -> None:
 class TensorBoardLog:
     """Every evaluation of a training, at its number of steps, as soon as it is there."""
 
-    def __init__(self, folder: Path, evaluations: Sequence[dict[str, Any]], resume: bool) -> None:
+    def __init__(self, folder: Path, evaluations: Sequence[dict[str, Any]], resume: bool, begun: int = 0) -> None:
+        """`begun`: what an agent that goes on had learned from; its files up to there stay."""
         with needed("tensorboard"):
             from tensorboardX import SummaryWriter
         check_writable(folder)
         before = list(folder.glob(f"events.*{_SUFFIX}")) if folder.is_dir() else []
-        if before and not resume:
+        if before and not resume and not begun:
             raise BadInput(f"{str(folder)!r} holds the log of a run already: name another folder, or add --resume")
         with plainly(f"write {str(folder)!r}"):
-            for file in before:  # all that it holds is in the evaluations, but for those that are made again
+            for file in [] if begun else before:  # what they hold is in the evaluations, or is made again
                 file.unlink()
-            self._writer = SummaryWriter(str(folder), filename_suffix=_SUFFIX, write_to_disk=True)
+            self._writer = SummaryWriter(str(folder), filename_suffix=f".{begun}{_SUFFIX}", write_to_disk=True)
         for evaluation in evaluations:
             _put_all(self._writer, evaluation)
         self._writer.flush()
