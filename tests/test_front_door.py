@@ -94,7 +94,8 @@ def test_a_file_names_a_class_a_function_or_a_task(tmp_path, monkeypatch, capsys
         (f"{lake}s", "did you mean mine_at_the_door.py:Lake?"), ("./mine_at_the_door.py", "name what is meant in that"),
         ("mine_at_the_door.Lake", "what a file names is mine_at_the_door.py:Lake"),
         ("none.py:Lake", "there is no such file"),
-        ("mine_at_the_door:Lake", "what a file names is mine_at_the_door.py:Lake"), ("run", "is the folder of a run, and no environment"),
+        ("mine_at_the_door:Lake", "what a file names is mine_at_the_door.py:Lake"),
+        ("run", "is the folder of a run, and no environment"),
         ("./run", "is the folder of a run, and no environment"),
         ("mine_at_the_door.py:raising", "in <lambda>); info has prob"),
     ):  # fmt: skip
