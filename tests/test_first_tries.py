@@ -9,6 +9,7 @@ import pytest
 from gymnasium import spaces
 
 import multiadvisor as mad
+from command_line import printed
 from command_line import refused as one_line
 from multiadvisor.cli import main
 from multiadvisor.learners.kinds import chosen_for
@@ -88,6 +89,13 @@ def test_names_that_are_empty_or_of_another_kind(tmp_path, monkeypatch, capsys):
     said("bins are for real numbers", mad.make, "FrozenLake-v1", bins="3")
     said("give true or false", mad.make, "pac-boy", ghosts=-1)
     said("give rewards by name, a list of advisors", mad.make, "FrozenLake-v1", advisors={"info:prob"})
+
+
+def test_one_built_in_task_is_listed_by_its_name(capsys):
+    assert list(printed(capsys, "tasks", "pac-boy")) == ["pac-boy"]
+    assert main(["tasks", "pac-boy"]) == 0
+    assert "CartPole-v1" not in capsys.readouterr().out
+    one_line(capsys, "did you mean 'pac-boy'?", "tasks", "pac-boi")
 
 
 def test_flags_of_the_past_and_files_with_faults(tmp_path, monkeypatch, capsys):
