@@ -97,8 +97,9 @@ def test_a_file_names_a_class_a_function_or_a_task(tmp_path, monkeypatch, capsys
         (f"{lake}s", "did you mean mine_at_the_door.py:Lake?"), ("./mine_at_the_door.py", "name what is meant in that"),
         ("mine_at_the_door.Lake", "what a file names is mine_at_the_door.py:Lake"),
         ("none.py:Lake", "there is no such file"),
-        ("mine_at_the_door:Lake", "what a file names is mine_at_the_door.py:Lake"), ("run", "unknown task 'run'"),
-        ("./run", "is a run, and no environment: give it as --run"),
+        ("mine_at_the_door:Lake", "what a file names is mine_at_the_door.py:Lake"),
+        ("run", "is the folder of a run, and no environment"),
+        ("./run", "is the folder of a run, and no environment"),
         ("mine_at_the_door.py:raising", "in <lambda>); info has prob"),
     ):  # fmt: skip
         one_line(capsys, words, "train", wrong, "--steps", "9")
@@ -195,9 +196,12 @@ WRONG = [
     ({"task": None, "env": "CartPole-v1"}, "the environment comes first"),
     ({"task": VecEnv()}, "a VecEnv of Stable-Baselines3: give a single environment with n_envs=8"),
     ({"task": OldEnv()}, "let the class be a gymnasium.Env"),
-    ({"task": Odd(act=spaces.Tuple((spaces.Discrete(2), spaces.Discrete(3))))}, "offers a finite choice, or real"),
+    (
+        {"task": Odd(act=spaces.Tuple((spaces.Discrete(2), spaces.Discrete(3))))},
+        "Discrete, MultiDiscrete, MultiBinary and Box: wrap",
+    ),
     ({"task": Odd(act=spaces.Box(-np.inf, np.inf, (2,)))}, "gymnasium.wrappers.TransformAction"),
-    ({"task": Odd(seen=spaces.Sequence(spaces.Discrete(2)))}, "no list of numbers: wrap the environment"),
+    ({"task": Odd(seen=spaces.Sequence(spaces.Discrete(2)))}, "have no fixed length: wrap the environment"),
     ({"task": "mine.py"}, "name what is meant in that file, mine.py:NAME"),
     ({"task": "FrozenLake-v1", "env_kwargs": {"is_slippery": False}}, "mad.make('FrozenLake-v1', is_slippery=False)"),
     ({"terms": {"pole": lambda t: 0.0}}, "it is called 'advisors' here"),
@@ -256,7 +260,7 @@ def test_a_wrong_first_try_is_one_line_that_leads_on(given, words):
         ("train CartPole-v1 --save runs/a", "it is called '--out' here"),
         ("train CartPole-v1 --weights 0.1", "is not of the form name=number,name=number"),
         ("train FrozenLake-v1 --map-name 8x8", "--env-kwarg map_name=VALUE"),
-        ("train FrozenLake-v1 --env-kwarg slippery=false", "unexpected keyword argument 'slippery'"),
+        ("train FrozenLake-v1 --env-kwarg slippery=false", "did you mean 'is_slippery'?"),
         ("train LunarLander-v2", "Please use `LunarLander-v3` instead"),
         ("train mine.py", "name what is meant in that file, mine.py:NAME"),
         ("--seed 3", "a command comes first"),
@@ -300,7 +304,7 @@ def test_arguments_of_neighbours_are_known_where_they_are_given():
     assert "it is called 'steps' here" in said(lambda: agent.learn(9, callback=lambda now: now.num_timesteps < 5))
     assert "did you mean 'DQN'?" in said(lambda: mad.dqn)
     assert "the observation 99 is not in Discrete(16)" in said(lambda: agent.predict(99))
-    assert "is not a number throughout" in said(lambda: mad.MultiAdvisor("CartPole-v1").act(np.full(4, np.nan)))
+    assert "is not finite" in said(lambda: mad.MultiAdvisor("CartPole-v1").act(np.full(4, np.nan)))
     lake = gymnasium.make("FrozenLake-v1").unwrapped
     assert "wrap this one in gymnasium.wrappers.TimeLimit" in said(lambda: mad.MultiAdvisor(lake, max_episode_steps=9))
     assert "leave n_envs at 1" in said(lambda: mad.MultiAdvisor(Terms(), n_envs=2).learn(9))
@@ -352,7 +356,7 @@ def test_a_comparison_of_numpy_stops_learning_as_false_does():
         (lambda t: t["reward"], "a transition has no 'reward': its parts are t.observation"),
         (lambda t: t.obs[2], "a transition has no 'obs': its parts are t.observation"),
         (lambda t: t.next_observation, "let it be a number"),
-        (lambda t: print(end=""), "is not finite: correct its reward function, which gives None without a return"),
+        (lambda t: print(end=""), "is not finite: correct what pays it; a function without a return gives None"),
         (lambda t: t.info["x"], "the reward of advisor 'pole' raised KeyError: 'x' ("),
         (lambda t: t.observation[7], "raised IndexError: index 7 is out of bounds for axis 0 with size 4"),
     ],
@@ -380,7 +384,9 @@ def test_a_replay_buffer_that_is_too_large_is_said(monkeypatch):
         raise MemoryError("206 GiB")
 
     monkeypatch.setattr("multiadvisor.learners.kinds.LearnerKind.make", full)
-    assert said(lambda: mad.MultiAdvisor("CartPole-v1")).endswith("(206 GiB): give a smaller buffer_size")
+    assert said(lambda: mad.MultiAdvisor("CartPole-v1")).endswith(
+        "(206 GiB): give a smaller buffer_size, or fewer hidden units"
+    )
 
 
 def test_the_newest_version_of_an_environment_needs_no_number():

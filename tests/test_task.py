@@ -241,7 +241,7 @@ def test_a_reward_that_is_not_what_was_promised():
     promised = Walk(*LOOKS["discrete"], reward=lambda pay: pay)
     undeclared = Walk(*LOOKS["discrete"], reward=lambda pay: np.array([pay, 0.0]))
     del undeclared.reward_space
-    for env, message in ((promised, "promises a vector of 2 but it pays a number"), (undeclared, "pays a vector of 2")):
+    for env, message in ((promised, "is of a vector of 2, but it pays a number"), (undeclared, "pays a vector of 2")):
         refused(message, mad.MultiAdvisor(mad.Task.from_gymnasium(env)).learn, 10)
 
 

@@ -227,7 +227,7 @@ def figures(evidence: Evidence) -> list[Figure]:
 STUDY = Study(
     "beyond", "Beyond the paper", 70, jobs, figures, partial(judge_all, papers=False),
     given=given_results(lambda text: json.loads(text)["results"], "benchmarks/beyond_runs.py"),
-    about="no part of all: the strongest wish, p-norms and blends beside the paper's settings; its own report",
+    about="not part of all: the strongest wish, p-norms and blends beside the paper's settings; its own report",
     seeds=(3, 10), first_seed=FRESH, flags=("full", "epochs", "rules", "given"), papers=True,
     shortened="only some of the settings, noises and gammas were run, and nothing was searched for",
 )  # fmt: skip

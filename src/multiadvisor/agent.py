@@ -170,6 +170,9 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
             raise BadInput(f"{why}: give the environment alone, MultiAdvisor('CartPole-v1'), or mad.Settings(...) next")
         if isinstance(learner, Mapping) and "name" not in learner:  # settings of whatever the task is learned by
             del changes["learner"]
+            if misplaced := [name for name in learner if name in given]:
+                name = misplaced[0]
+                raise BadInput(f"{name} is a setting of the agent, not of its learner: MultiAdvisor(..., {name}=...)")
             more = cast(Keywords, {**more, **learner})
         task, own = task_and_own(task, advisors, more)
         self.task = task
@@ -242,7 +245,7 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
             if advisor not in self.task.names:
                 raise BadInput(f"no advisor is called {advisor!r} in task {self.task.name!r}")
             advisor = self.task.names.index(advisor)
-        if not 0 <= advisor < self.task.n:
+        if not isinstance(advisor, int | np.integer) or not 0 <= advisor < self.task.n:
             raise BadInput(f"advisor {advisor} is not among the {self.task.n} of task {self.task.name!r}")
         return self._learner.values(advisor)
 
@@ -265,8 +268,6 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
         With `explore`, the action that learning would take: random with probability epsilon, drawn from the seed.
         For continuous actions it is the actor's, an array in the environment's own form.
         """
-        if self.settings.learner_settings.network and isinstance(state, np.ndarray) and np.isnan(state).any():
-            raise BadInput(f"the observation {short(repr(state))} is not a number throughout: correct it")
         return self._learner.act(state, draw, explore=explore)
 
     def predict(
@@ -450,7 +451,7 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
         """Play `episodes` greedy episodes for each seed, or for a single one, without learning."""
         if hasattr(episodes, "step"):
             raise BadInput("an agent is evaluated in its own environment: evaluate(episodes=10)")
-        episodes = whole_number("episodes", episodes, 1, MOST_EPISODES)
+        episodes = whole_number("episodes", as_integer(episodes), 1, MOST_EPISODES)
         seeds = tuple(whole_number("seed", seed) for seed in (seeds if isinstance(seeds, Iterable) else (seeds,)))
         if not seeds:
             raise BadInput("no seed to evaluate with: give at least one")

@@ -25,10 +25,10 @@ multiadvisor {VERSION}: reinforcement learning with one task split among advisor
 usage: multiadvisor COMMAND [...]
 
 commands:
-  train       train an agent on an environment, and evaluate it on the way
+  train       train an agent on an environment, and evaluate it along the way
   evaluate    let a trained agent play without learning
   explain     why did it do that? the advisors behind one action of one episode
-  diagnose    what does each reward term do to a policy, anyone's, and what should change?
+  diagnose    what does each reward term do to any policy, and what should change?
   explore     look at trained agents in the browser
   check       look for defects in an environment and its advisors
   solve       exact values, attractors, a verdict: will it get stuck, and from which gamma on?

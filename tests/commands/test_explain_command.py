@@ -79,7 +79,7 @@ def traces(trained, tmp_path_factory):
         (["--step", "1", "--episode", "999999999999"], "episode is 999999999999"),
         (["--step", "1", "--seed", "-1"], "seed is -1"),
         (["--step", "1", "--against", "Up"], "unknown action 'Up': choose one of E, N, S, W"),
-        (["--step", "one"], "invalid int value"),
+        (["--step", "one"], "'one' is not an integer"),
         ([], "required: --step"),
         (["--step", "1", "--trace", "nothing"], "cannot read the trace 'nothing'"),
         (["--step", "1", "--trace", "torn"], "the trace 'torn' is damaged or was changed"),

@@ -68,7 +68,7 @@ def test_dictionaries_are_laid_flat():
     encoder = encoder_of_space(space, advisors(None), image=False)
     assert encoder.convert({"a": np.array([0.5, 1.0], np.float32), "b": 2}).tolist() == [0.5, 1.0, 0, 0, 1]
     refused("does not fit its space", encoder.convert, {"a": np.zeros(2, np.float32)})
-    refused("no list of numbers", encoder_of_space, spaces.Sequence(spaces.Discrete(2)), advisors(None), image=False)
+    refused("have no fixed length", encoder_of_space, spaces.Sequence(spaces.Discrete(2)), advisors(None), image=False)
 
 
 def test_state_functions_add_their_numbers():

@@ -187,7 +187,7 @@ def test_a_reward_that_is_a_vector():
     agent = mad.MultiAdvisor(mad.Task.from_gymnasium(Numbered(paid=2)), alpha=1.0)
     agent.observe(0, 7, np.array([1.0, -0.5]), 1, True)
     assert [agent.values(j)[0, 0] for j in (0, 1)] == [1.0, -0.5]
-    refused("promises a vector of 2 but it pays a number", agent.observe, 0, 7, 1.0, 1, True)
+    refused("is of a vector of 2, but it pays a number", agent.observe, 0, 7, 1.0, 1, True)
 
 
 def test_sarsa_asks_for_the_next_action_and_takes_it():

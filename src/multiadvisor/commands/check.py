@@ -17,8 +17,8 @@ def parser() -> Parser:
     flags = Parser(
         "check",
         "Play a task from several seeds and look for defects: unseeded randomness, rewards that are not finite or do\n"
-        "not sum up, local states out of range, and more. Exit code 1 where one is found. What is worth\n"
-        "knowing of the terms of the reward is said as well. With --run a trained agent plays: is it stuck?",
+        "not add up, local states out of range, and more. Exit code 1 if one is found. It also has remarks on the\n"
+        "terms of the reward. With --run a trained agent plays: is it stuck?",
         "multiadvisor check CartPole-v1\n  multiadvisor check --run runs/a",
     )
     flags.add_argument("task", metavar="TASK", nargs="?", help=TASK)

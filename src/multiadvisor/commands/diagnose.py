@@ -18,17 +18,18 @@ from multiadvisor.diagnosis.pictures import with_pictures
 from multiadvisor.diagnosis.playground import playground
 from multiadvisor.diagnosis.sample import Unfinished
 from multiadvisor.errors import BadInput
+from multiadvisor.storage.files import check_writable
 
 
 def parser() -> Parser:
     """The flags."""
     flags = Parser(
         "diagnose",
-        "What does each term of the reward do to a policy, and what should change? The policy plays; returns and\n"
-        "shares are counted, values are fitted and quoted where they forecast other episodes, and from some of the\n"
-        "states that it met, other actions are tried: that shows which terms depend on what it does, and which\n"
-        "want different things. The policy is a function of yours, FILE.py:FUNCTION, from observation to action (load\n"
-        "your model there; no foreign file is ever unpickled here), or a run of ours.",
+        "What does each term of the reward do to a policy, and what should change? The policy plays: returns and\n"
+        "shares are counted, values are fitted and shown if they forecast held-out episodes, and from some of the\n"
+        "states that it visits, other actions are tried: that shows which terms depend on its actions, and which\n"
+        "favour different ones. The policy is your own function, FILE.py:FUNCTION, from observation to action (load\n"
+        "your model there: nothing is unpickled here), or a saved run.",
         "multiadvisor diagnose Hopper-v5 --advisors 'info:reward_*' --policy mine.py:act\n"
         "  multiadvisor diagnose --run runs/a\n"
         "  multiadvisor diagnose Hopper-v5 --policy mine.py:load --checkpoints models",
@@ -36,8 +37,8 @@ def parser() -> Parser:
     flags.add_argument("task", metavar="ENV", nargs="?", help="the id of a Gymnasium environment")
     flags.flag("--policy", str, "a function from observation to action", metavar="FILE.py:FUNCTION")
     flags.flag("--run", Path, "a saved run instead of ENV and --policy", metavar="FOLDER")
-    flags.flag("--checkpoints", Path, "diagnose each in it, in order: --policy takes a path, gives a policy; without, "
-               "each is a run of ours", metavar="FOLDER")  # fmt: skip
+    flags.flag("--checkpoints", Path, "diagnose each in it, in order: --policy takes a path, returns a policy; "
+               "without, each is a saved run", metavar="FOLDER")  # fmt: skip
     flags.flag("--gamma", float, "discount factor; not given: 0.99, or the run's")
     flags.flag("--steps", int, "steps to play", 20_000)
     flags.flag("--branches", int, "states in which other actions are tried", 200)
@@ -52,6 +53,8 @@ def run(arguments: Sequence[str]) -> int:
     """Say what each term of a reward does to a policy."""
     given = parse(parser(), arguments)
 
+    if given.pictures is not None:
+        check_writable(given.pictures)
     if given.checkpoints is not None:
         return _series(given)
     task, policy, gamma = _subject(given)

@@ -35,8 +35,8 @@ def parser() -> Parser:
     flags = Parser(
         "evaluate",
         "Let a trained agent play greedily, without learning; means with 95% bootstrap intervals over the episodes.\n"
-        "With --trace the episodes are kept step by step, to be looked at and explained later. With --report: which\n"
-        "advisor drives it, whose values hold, and where it is stuck; several runs side by side.",
+        "With --trace the episodes are kept step by step, to be viewed and explained later. With --report: which\n"
+        "advisor drives the agent, whose values are right, and where it gets stuck; several runs side by side.",
         "multiadvisor evaluate runs/a --episodes 80 --json\n"
         "  multiadvisor evaluate runs/a --episodes 3 --trace episodes.trace\n"
         "  multiadvisor evaluate runs/a runs/b --report --csv agents.csv",

@@ -12,7 +12,7 @@ import numpy as np
 from multiadvisor.agent import load
 from multiadvisor.analysis.episodes import Episodes, record
 from multiadvisor.analysis.trace_file import read_trace
-from multiadvisor.commands.parsing import Parser, add_named_task, named_task, parse, show
+from multiadvisor.commands.parsing import Parser, add_named_task, integer, named_task, parse, show
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.core.rng import evaluation_seed
 from multiadvisor.diagnosis.kept import consequences_of, tried_out
@@ -38,7 +38,7 @@ def parser() -> Parser:
         "  multiadvisor explain runs/a --trace episodes.trace --episode 2 --step 41",
     )
     flags.add_argument("run", type=Path, metavar="RUN", help="the folder of a saved run")
-    flags.add_argument("--step", type=int, required=True, metavar="INT", help="which step of the episode, from 0")
+    flags.add_argument("--step", type=integer, required=True, metavar="INT", help="which step of the episode, from 0")
     flags.flag("--seed", int, "seed of the episodes (default 0)")
     flags.flag("--episode", int, "which episode of that seed, from 0", 0)
     flags.flag("--against", str, "the action to compare with (default: the next best)", metavar="ACTION")

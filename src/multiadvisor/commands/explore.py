@@ -21,8 +21,8 @@ def parser() -> Parser:
     """The flags."""
     flags = Parser(
         "explore",
-        "Look at trained agents in the browser: what each advisor wants, who won, why it is stuck. The page is served\n"
-        "on this machine only, and nothing leaves it. Ctrl-C ends it.",
+        "Look at trained agents in the browser: what each advisor wants, which one wins, why it is stuck. The page is\n"
+        "served on this machine only, and nothing leaves it. Ctrl-C ends it.",
         "multiadvisor explore runs/a runs/b\n  multiadvisor explore runs/a --export episode.html",
     )
     flags.add_argument(

@@ -22,7 +22,7 @@ from gymnasium.wrappers import TimeLimit
 
 from multiadvisor.core.aggregator import COMMAS
 from multiadvisor.core.plugins import own_object
-from multiadvisor.envs.gymnasium_tasks import DEFAULT_LIMIT
+from multiadvisor.envs.gymnasium_tasks import DEFAULT_LIMIT, limit_note
 from multiadvisor.envs.presets import GYMNASIUM
 from multiadvisor.envs.registry import TASKS, environment_id, make, options_of, own_options, unknown_task
 from multiadvisor.errors import BadInput, neighbour, unknown
@@ -44,6 +44,13 @@ def integer(text: str) -> int:
         return int(float(text)) if re.fullmatch(r"\d+(\.\d*)?[eE]\+?\d+", text) and float(text) % 1 == 0 else int(text)
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(f"{text!r} is not an integer, such as 20000") from None
+
+
+def place(text: str) -> Path:
+    """A file or a folder; an empty text would be the one that we are in."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty: name a file or a folder")
+    return Path(text)
 
 
 class _Help(argparse.Action):
@@ -236,8 +243,11 @@ def task_from_flags(given: argparse.Namespace, **options: Any) -> Any:
     """The task that the flags describe."""
     own = {name: value for name in ENVIRONMENT_FLAGS if (value := getattr(given, name)) is not None}
     if in_a_file(given.task):
-        made = own_task(given.task, dict(given.env_kwarg), own.pop("max_episode_steps", None))
-        return make(made, **own, **options)
+        limit = own.pop("max_episode_steps", None)
+        made = own_task(given.task, dict(given.env_kwarg), limit)
+        task = make(made, **own, **options)
+        cut = limit is None and isinstance(made, TimeLimit) and made._max_episode_steps == DEFAULT_LIMIT
+        return dataclasses.replace(task, note=limit_note(given.task)) if cut else task
     if environment_id(given.task) is None:
         for name in [*own, *(["env_kwarg"] if given.env_kwarg else [])]:
             raise BadInput(f"--{name.replace('_', '-')} is for Gymnasium environments: {given.task} has its own flags")
@@ -317,7 +327,7 @@ def add_option(
     if typing.get_origin(kind) is tuple:
         kind, metavar = whole_numbers, "INT,..."
     metavar = metavar or ("FILE" if kind is Path else kind.__name__.upper())
-    kind = integer if kind is int else kind
+    kind = {int: integer, Path: place}.get(kind, kind)
     parser.add_argument(flag, type=kind, default=default, metavar=metavar, help=text + shown)
 
 
@@ -331,7 +341,14 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
     """Parse, where the command takes a task with its own options as well; every command has --json."""
     if "--json" not in parser.flags():
         parser.flag("--json", bool, "print one JSON object")
-    namespace, rest = parser.parse_known_args(arguments)
+    try:
+        namespace, rest = parser.parse_known_args(arguments)
+    except BadInput:  # of what is missing: a flag that is called otherwise may be why
+        for word in arguments:
+            flag = word.partition("=")[0]
+            if flag.startswith("--") and flag not in parser.flags() and neighbour(flag, parser.flags()):
+                raise unknown("flag", flag, parser.flags()) from None
+        raise
     words = {word.partition("=")[0] for word in arguments if word.startswith("--")}
     namespace.said = {word.removeprefix("--").removeprefix("no-").replace("-", "_") for word in words}
     namespace.task_options, known = {}, parser.flags()
@@ -377,7 +394,8 @@ def _unexpected(word: str, known: Sequence[str], command: str, environment: str 
     # compared without the dashes, which all flags have in common
     close = difflib.get_close_matches(flag.lstrip("-"), [one.lstrip("-") for one in known], n=1)
     if environment is not None and (not close or name in own_options(environment)):
-        return BadInput(f"unknown flag {flag!r}: options of an environment are given as --env-kwarg {name}=VALUE")
+        own = f"options of an environment are given as --env-kwarg {name}=VALUE"
+        return BadInput(f"unknown flag {flag!r}: {own}; {command} --help-all lists the flags")
     hint = f"did you mean '--{close[0]}'?" if close else f"see {command} --help"
     return BadInput(f"unknown flag {flag!r}: {hint}")
 

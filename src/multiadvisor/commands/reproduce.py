@@ -48,7 +48,7 @@ def parser() -> Parser:
         "reproduce",
         "Run the paper's experiments and write a report: figures, videos, and a verdict on each of its claims;\n"
         "or run a system of the literature, and see whether it does what it is known for.\n"
-        "Stopped at any moment, the same command goes on where it was; the report is the same bytes.\n"
+        "Stopped at any moment, the same command continues, and the report has the same bytes.\n"
         + "\n".join(f"  {name:16}{about}" for name, about in listed.items()),
         "multiadvisor reproduce --out report\n"
         "  multiadvisor reproduce --full --out report-full\n"
@@ -64,13 +64,13 @@ def parser() -> Parser:
     flags.flag("--epochs", int, "epochs of 20,000 transitions (default 50)")
     flags.flag("--rules", str, 'Pac-Boy\'s: "paper" (default) or "hra"')
     flags.flag("--first-seed", int, "value-function: the first seed (default 0)")
-    flags.flag("--reading", str, 'value-function: "default", "literal" or "remaining", the paper by the letter')
+    flags.flag("--reading", str, 'value-function: "default", "literal" or "remaining", how literally the paper is read')
     takers = ", ".join(study.name for study in known if "given" in study.flags) or "studies of the repository"
     add("--from", type=Path, dest="given", metavar="FILE",
-        help=f"{takers}: use these results of their scripts in benchmarks/")  # fmt: skip
-    flags.flag("--workers", int, "processes (default: one per core; 0: run in this one)")
+        help=f"{takers}: use these results of a script in benchmarks/")  # fmt: skip
+    flags.flag("--workers", int, "processes (default: one per core; 0: run in this process)")
     add("--engine", choices=ENGINES_HERE, default=ENGINES_HERE[0], metavar="STR",
-        help="who does the runs: local (default), or gpu, all runs of one world in one launch")  # fmt: skip
+        help="what executes the runs: local (default), or gpu, all runs of one world in one launch")  # fmt: skip
     where = "output folder (default report; report-systems for systems, report-NAME for other studies)"
     flags.flag("--out", Path, where, metavar="FOLDER")
     return flags

@@ -52,7 +52,7 @@ def parser() -> Parser:
     flags.add_argument("file", type=Path, metavar="FILE", help="the grid")
     flags.flag("--out", Path, "output folder (default sweeps/NAME of the file)", metavar="FOLDER")
     flags.flag("--workers", int, "processes (default: one per core)")
-    flags.flag("--engine", str, f"who does the runs: {', '.join(ENGINES)}", "local")
+    flags.flag("--engine", str, f"what executes the runs: {', '.join(ENGINES)}", "local")
     flags.flag("--address", str, "ray: the cluster's address (default RAY_ADDRESS, else local)")
     flags.flag("--resume", bool, "continue the sweep in the folder, or extend it")
     flags.flag("--lease", float, "seconds of silence after which a run is hung (default 600)", metavar="SECONDS")

@@ -71,8 +71,8 @@ def parser() -> Parser:
     """The flags: of the settings, the schedule, the environment and the learner, each derived from its class."""
     flags = Parser(
         "train",
-        "Train an agent on an environment, and evaluate it on the way by greedy episodes. Ctrl-C stops it safely;\n"
-        "the same command with --resume continues as if it had not stopped.\n\n"
+        "Train an agent on an environment, and evaluate it along the way with greedy episodes. Ctrl-C stops it\n"
+        "safely; the same command with --resume continues as if it had not stopped.\n\n"
         "You may change --weights on resume if the learner supports it; the run records it.\n"
         "Options of a built-in task, for example --rules hra for pac-boy, follow its name (see `multiadvisor tasks`).",
         "multiadvisor train Hopper-v5 --advisors 'info:reward_*' --steps 100000 --out runs/hopper",
@@ -89,7 +89,7 @@ def parser() -> Parser:
         )  # fmt: skip
     add_fields(flags, Settings, ("planning", "aggregation", "alpha", "alpha_half", "epsilon", "epsilon_half", "noise"))
     flags.flag("--keep-best", bool, "also keep the agent with the best score, in the folder best in --out")
-    flags.flag("--csv", Path, "append each evaluation to this file, with each advisor's return")
+    flags.flag("--csv", Path, "write each evaluation to this file at once, with each advisor's return")
     flags.flag("--tensorboard", Path, "the same for TensorBoard (needs multiadvisor[tensorboard])", metavar="FOLDER")
     flags.flag("--watch", bool, "watch it in the browser (needs --out and multiadvisor[explorer])")
     add_learner_fields(flags)

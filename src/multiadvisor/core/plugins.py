@@ -37,7 +37,8 @@ def own_object(named: str, flag: str) -> Any:
         raise BadInput(f"{flag} is {named!r}: write FILE.py:NAME")
     module = import_own(file)
     if not hasattr(module, name):
-        own = [one for one in vars(module) if not one.startswith("_")]
+        public = {one: what for one, what in vars(module).items() if not one.startswith("_")}
+        own = [one for one, what in public.items() if not isinstance(what, ModuleType)]
         meant = "".join(f"did you mean {file}:{one}?" for one in similar(name, own)) or f"{flag} names something in it"
         raise BadInput(f"{file!r} has no {name!r}: {meant}")
     return getattr(module, name)
@@ -76,5 +77,7 @@ def _from_file(path: Path) -> ModuleType:
 
 def _broken(name: str, error: Exception) -> BadInput:
     places = [place for place in traceback.extract_tb(error.__traceback__) if "importlib" not in place.filename]
+    if isinstance(error, SyntaxError):  # which says where it is, and nothing of it has run
+        places = []
     where = f" ({Path(places[-1].filename).name}:{places[-1].lineno})" if places else ""
     return BadInput(f"cannot import {name!r}: {in_one_line(error)}{where}")

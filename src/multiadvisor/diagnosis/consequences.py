@@ -185,10 +185,10 @@ class Consequences:
     def __str__(self) -> str:
         lines = [f"prepared with {self.steps:,} steps in {self.seconds:.1f} s of CPU time; {self.method}"]
         for name, one in zip(self.brancher.terms.names, self.precision, strict=True):
-            truth = "they are whole" if one.truth is None else f"{one.truth:.2f} with whole ones"
+            truth = "" if one.truth is None else f", and {one.truth:.2f} with branches to the end of the episode"
             lines.append(
-                f"{name}: halves agree at {one.agreement:.2f} (ranks {one.ranks:.2f}), {truth}; strong from "
-                f"{one.strong:.3g} on{'' if one.holds else ': withheld'}"
+                f"{name}: two halves of the branches correlate by {one.agreement:.2f} (ranks {one.ranks:.2f}){truth}; "
+                f"a difference is strong from {one.strong:.3g} on{'' if one.holds else ': withheld'}"
             )
         return "\n".join(lines)
 

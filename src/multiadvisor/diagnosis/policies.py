@@ -12,7 +12,7 @@ import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.envs.step import copied
-from multiadvisor.errors import BadInput, in_one_line, short, takes_one
+from multiadvisor.errors import BadInput, failed, short, takes_one
 
 _ROUNDING = 1e-4  # of the range of an action: how far outside its space it may be, and is clipped
 
@@ -75,10 +75,8 @@ def checked(act: Callable[[Any], Any], space: Any) -> Callable[[Any], Any]:
     def acting(observation: Any) -> Any:
         try:
             action = act(copied(observation))  # one that writes into what it sees changes nothing
-        except BadInput:
-            raise
         except Exception as error:  # whatever a stranger's function may raise
-            raise BadInput(f"the policy raised {in_one_line(error)}") from error
+            raise failed("the policy", error) from error
         return valid(action)
 
     return acting

@@ -12,8 +12,8 @@ from multiadvisor.envs.env_lock import lock_of
 from multiadvisor.envs.info_terms import Terms
 from multiadvisor.envs.local_states import LocalStates, NoTable
 from multiadvisor.envs.names import reward_components
-from multiadvisor.envs.spaces import BoxActions, MultiDiscreteActions
-from multiadvisor.envs.step import begin_episode, copied, five, no_reward
+from multiadvisor.envs.spaces import BoxActions, MultiDiscreteActions, is_image
+from multiadvisor.envs.step import begin_episode, check_ends, copied, five, no_reward
 from multiadvisor.errors import BadInput, failed, short
 from multiadvisor.task import Advisor, Transition, nothing
 
@@ -37,6 +37,7 @@ class Adapter(LocalStates):
         self.lock = lock_of(env)  # taken by whoever steps it
         self.vector = hasattr(env, "single_action_space")  # a vector environment, which only networks can learn in
         self.space = getattr(env, "single_observation_space", env.observation_space)  # of one observation
+        self.sees_images = is_image(self.space)
         self._read_actions(env.single_action_space if self.vector else env.action_space)
         super().__init__(advisors, self.space, discretise, self._refusal())
         if not table:
@@ -68,8 +69,8 @@ class Adapter(LocalStates):
             self.actions = self.box.size
         else:
             raise BadInput(
-                f"the environment's actions are {type(choice).__name__}, but advisors need Discrete or Box ones: "
-                "wrap the environment so that it offers a finite choice, or real numbers"
+                f"the environment's actions are {type(choice).__name__}, and those that can be learned are Discrete, "
+                "MultiDiscrete, MultiBinary and Box: wrap the environment so that it has such ones"
             )
         self._counted = self.box is None and self.several is None  # actions are numbers, and stay so
 
@@ -185,12 +186,13 @@ class Adapter(LocalStates):
         observation, reward, terminated, truncated, info = result
         if not self._reward_seen:
             self.check_reward(reward)
+            check_ends(terminated, truncated)
         try:
             if self.components:
                 self._vector[...] = reward
             else:
                 self.signals[0] = reward
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise no_reward(reward) from None
         if not self._plain:
             transition = Transition(self.observation, action, reward, observation, terminated, truncated, info)
@@ -201,7 +203,7 @@ class Adapter(LocalStates):
                     raise failed(f"the reward of advisor {advisor.name!r}", error, info) from error
                 try:
                     self.signals[place] = paid
-                except (TypeError, ValueError):
+                except (TypeError, ValueError, OverflowError):
                     raise no_reward(paid, advisor) from None
             for j, ended in self._ended:
                 try:
@@ -235,10 +237,15 @@ class Adapter(LocalStates):
         """Once: a wrapper may have made a number of a vector, or the environment may not have declared its vector."""
         size = np.size(reward) if np.ndim(reward) else 0
         if size != self.components:
-            kinds = [f"a vector of {count}" if count else "a number" for count in (self.components, size)]
+            if not self.components:
+                raise BadInput(
+                    f"the environment pays a vector of {size}, and declares no reward_space: set its reward_space to "
+                    f"gymnasium.spaces.Box(low, high, ({size},))"
+                )
+            paid = f"one of {size}" if size else "a number"
             raise BadInput(
-                f"the environment's reward_space promises {kinds[0]} but it pays {kinds[1]}: declare reward_space, or "
-                "take off the wrapper that changes the reward"
+                f"the environment's reward_space is of a vector of {self.components}, but it pays {paid}: correct one "
+                "of them, or take off the wrapper that changes the reward"
             )
         self._reward_seen = True
 

@@ -21,11 +21,11 @@ from multiadvisor.envs.adapter import CONTINUOUS, Adapter
 from multiadvisor.envs.info_terms import first_info, found_advisors, key_of, term
 from multiadvisor.envs.names import action_names, component_names, observation_names, reward_components
 from multiadvisor.envs.presets import GYMNASIUM
-from multiadvisor.envs.registry import OPTIONS, PREFIX, TASKS, defaults_of
+from multiadvisor.envs.registry import FOR_RUNS, OPTIONS, PREFIX, TASKS, defaults_of, own_options
 from multiadvisor.envs.spaces import Bins
 from multiadvisor.envs.step import wrappers_of
-from multiadvisor.errors import BadInput, neighbour, short, unknown
-from multiadvisor.settings import whole_number
+from multiadvisor.errors import BadInput, neighbour, short, similar, unknown
+from multiadvisor.settings import Settings, whole_number
 from multiadvisor.task import REMAINDER, Advisor, Task, check_advisors
 
 DEFAULT_LIMIT = 10_000
@@ -224,13 +224,21 @@ def _not_made(identifier: str, error: Exception) -> BadInput:
     if identifier.lower() in plain:
         return BadInput(f"{why}: did you mean {plain[identifier.lower()]!r}?")
     if Path(identifier, "agent.json").is_file():
-        return BadInput(f"{short(identifier)!r} is a run, and no environment: give it as --run {short(identifier)}")
+        return BadInput(f"{short(identifier)!r} is the folder of a run, and no environment: {FOR_RUNS}")
     module, colon, name = identifier.rpartition(":")
     if colon and Path(f"{module.replace('.', '/')}.py").is_file():
         return BadInput(f"{why}: nothing is registered as {name!r}; what a file names is {module}.py:{name}")
     if isinstance(error, gymnasium.error.NameNotFound | gymnasium.error.NamespaceNotFound):
         reason += f" If a module registers it, MODULE:{short(identifier)} imports that first"
     return BadInput(f"{why}: {reason}")
+
+
+def limit_note(name: str) -> str:
+    """What to say where an environment has no limit, and was given one."""
+    return (
+        f"{name} has no step limit of its own: episodes are cut off after {DEFAULT_LIMIT:,} steps; max_episode_steps "
+        "(--max-episode-steps) sets another limit"
+    )
 
 
 def make_environment(identifier: str, /, **options: Any) -> tuple[Any, str]:
@@ -243,7 +251,9 @@ def make_environment(identifier: str, /, **options: Any) -> tuple[Any, str]:
     wrappers, limit = options.pop("wrappers", []), options.pop("max_episode_steps", None)
     if limit is not None and limit != -1:
         limit = whole_number("max_episode_steps", limit, 1)
-    note = ""
+    note, (file, _, named) = "", identifier.rpartition(":")
+    if file.endswith(".py"):
+        raise BadInput(f"{identifier!r} is how the command line names it: here, import {named} and give {named}()")
 
     def made(limit: int | None) -> Any:
         return gymnasium.make(identifier, limit, **{"disable_env_checker": True, **options})
@@ -256,16 +266,17 @@ def make_environment(identifier: str, /, **options: Any) -> tuple[Any, str]:
             if limit is None and spec is not None and spec.max_episode_steps is None and _may_never_end(env):
                 env.close()
                 env = made(DEFAULT_LIMIT)
-                note = (
-                    f"{identifier} has no step limit of its own: episodes are cut off after {DEFAULT_LIMIT:,} steps, "
-                    "max_episode_steps (--max-episode-steps) sets another limit"
-                )
+                note = limit_note(identifier)
     except gymnasium.error.Error as error:
         raise _not_made(identifier, error) from None
     except TypeError as error:
         for name in options:
             if neighbour(name, OPTIONS):
                 raise unknown("option", name, OPTIONS) from None
+            if name in {item.name for item in dataclasses.fields(Settings)}:
+                raise BadInput(f"{name} is a setting of the agent: MultiAdvisor(..., {name}=...)") from None
+            if (takes := own_options(identifier)) and name not in takes and similar(name, takes):
+                raise unknown(f"option of environment {identifier!r}:", name, takes) from None
         words = short(str(error).partition(" was raised from")[0], 200)
         raise BadInput(f"environment {short(identifier)!r} does not take these options: {words}") from None
     except Exception as error:  # whatever its own code, or a package it misses, may raise
@@ -317,7 +328,7 @@ def _given_advisors(env: Any, given: Any, remainder: bool) -> list[Advisor] | No
     if isinstance(given, Mapping):  # rewards by the advisors' names
         fields = {name: what if isinstance(what, Mapping) else {"reward": what} for name, what in given.items()}
         given = [Advisor(name, **own) for name, own in fields.items()]
-    if not isinstance(given, Iterable):
+    if not isinstance(given, Iterable) or isinstance(given, set | frozenset):  # sets have another order in each process
         raise BadInput(
             f"advisors are {short(repr(given))}: give rewards by name, a list of advisors, or 'info:reward_*'"
         )

@@ -59,6 +59,12 @@ def _world_encoder(task: Task, world: World, image: bool) -> ObservationEncoder:
     return plain._replace(convert=lambda state: rows(world.checked(state, task.name)[None])[0], convert_all=rows)
 
 
+def check_finite(seen: np.ndarray, observation: Any) -> None:
+    """Refuse what would spoil a network for ever."""
+    if not np.isfinite(seen).all():
+        raise BadInput(f"the observation {short(repr(observation))} has a number that is not finite: correct it")
+
+
 def _plain(space: Any) -> tuple[tuple[int, ...], np.dtype, float, Callable[[Any], np.ndarray]]:
     from gymnasium import spaces
 
@@ -77,6 +83,8 @@ def _plain(space: Any) -> tuple[tuple[int, ...], np.dtype, float, Callable[[Any]
                 raise BadInput(f"the observation {short(repr(observation))} is no array of numbers: {error}") from None
             if seen.shape != shape:
                 raise BadInput(f"an observation of the shape {seen.shape} was given where {shape} is expected")
+            if not byte:
+                check_finite(seen, observation)
             return (seen.transpose(2, 0, 1) if turned else seen).reshape(-1)
 
         size = (math.prod(shape),) if len(shape) != 3 else (shape[2], *shape[:2]) if turned else shape
@@ -101,7 +109,7 @@ def _plain(space: Any) -> tuple[tuple[int, ...], np.dtype, float, Callable[[Any]
     try:
         width = int(spaces.flatdim(space))
     except (NotImplementedError, ValueError):
-        raise BadInput(f"observations are {space}, which is no list of numbers: wrap the environment") from None
+        raise BadInput(f"observations are {space}, which have no fixed length: wrap the environment") from None
 
     def flatten(observation: Any) -> np.ndarray:
         try:
@@ -110,6 +118,7 @@ def _plain(space: Any) -> tuple[tuple[int, ...], np.dtype, float, Callable[[Any]
             row = np.zeros(0, np.float32)
         if row.shape != (width,):
             raise BadInput(f"an observation does not fit its space {short(str(space), 200)}: correct one of them")
+        check_finite(row, observation)
         return row
 
     return (width,), np.dtype(np.float32), 1.0, flatten

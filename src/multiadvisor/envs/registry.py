@@ -140,7 +140,8 @@ class Option:
                 return whole_number(what, value, int(max(self.reach.low, -most)), most)
         if type(value) not in self.kinds:
             words = " or ".join(kind.__name__ for kind in self.kinds if kind is not type(None))
-            raise BadInput(f"{what} is {short(repr(value))}: give a value of the kind {words}")
+            form = "true or false" if words == "bool" else f"a value of the kind {words}"
+            raise BadInput(f"{what} is {short(repr(value))}: give {form}")
         return value
 
 
@@ -171,6 +172,9 @@ def _explained(maker: Maker) -> dict[str, str]:
     return texts
 
 
+FOR_RUNS = "name its environment; diagnose and check take it as --run FOLDER, evaluate and explain as it is"
+
+
 def unknown_task(name: str) -> BadInput:
     """With the task or the environment that may be meant."""
     from gymnasium import registry
@@ -179,11 +183,13 @@ def unknown_task(name: str) -> BadInput:
     plain |= {re.sub(r"v\d+$", "", low): one for low, one in plain.items()}
     if name.endswith(".py"):
         return BadInput(f"unknown task {short(name)!r}: name what is meant in that file, {short(name)}:NAME")
+    if Path(name, "agent.json").is_file():
+        return BadInput(f"{short(name)!r} is the folder of a run, and no environment: {FOR_RUNS}")
     if Path(f"{name.rpartition('.')[0]}.py").is_file():
         named = ".py:".join(name.rsplit(".", 1))
         return BadInput(f"unknown task {short(name)!r}: what a file names is {short(named)}")
     hint = "give the id of an environment, such as 'CartPole-v1', or one of those that `multiadvisor tasks` lists"
-    if close := difflib.get_close_matches(re.sub(r"[^a-z0-9]", "", name.lower()), plain, n=1):
+    if close := difflib.get_close_matches(re.sub(r"[^a-z0-9]", "", name.lower()), plain, n=1, cutoff=0.65):
         hint = f"did you mean {plain[close[0]]!r}?"
     return BadInput(f"unknown task {short(name)!r}: {hint}")
 

@@ -57,6 +57,20 @@ def _rows(observation: Any, shape: tuple[int, ...]) -> list[Any] | None:
 
 
 # ---- real-valued observations ----------------------------------------------------------------------------------------
+LEAST_PIXELS = 16  # on each side of an image: the few cells of a small grid are better counted as states
+
+
+def is_image(space: Any) -> bool:
+    """Whether observations are images: bytes in height, width and channels, in whatever order.
+
+    >>> from gymnasium.spaces import Box
+    >>> is_image(Box(0, 255, (96, 96, 3), np.uint8)), is_image(Box(0, 255, (7, 7, 3), np.uint8))
+    (True, False)
+    """
+    shape = getattr(space, "shape", None) or ()
+    return len(shape) == 3 and getattr(space, "dtype", None) == np.uint8 and sorted(shape)[1] >= LEAST_PIXELS
+
+
 class Bins:
     """A discretiser for real-valued observations: equal bins between low and high in each component.
 
@@ -88,6 +102,8 @@ class Bins:
         """
         parts = text.split(",")
         low, high = (np.ravel(getattr(space, name, ())).tolist() for name in ("low", "high"))
+        if not low:
+            raise BadInput(f"bins are for real numbers, and the observation is {short(str(space))}: leave bins out")
         if len(low) != len(parts):
             raise BadInput(
                 f"bins {short(text)!r} are for {len(parts)} numbers, but the observation is {short(str(space))}: give "

@@ -103,6 +103,13 @@ def five(result: Any) -> Any:
     )
 
 
+def check_ends(*ends: Any) -> None:
+    """Refuse `terminated` and `truncated` where they are not true or false."""
+    for name, given in zip(("terminated", "truncated"), ends, strict=True):
+        if np.ndim(given) or np.asarray(given).dtype.kind not in "biuf":
+            raise BadInput(f"a step of the environment gave {name} as {short(repr(given))}: give True or False")
+
+
 def wrappers_of(env: Any) -> list[Any]:
     """The wrappers of an environment, from the outside."""
     import gymnasium
@@ -145,7 +152,7 @@ def finite_reward(paid: Any) -> float:
     """The environment's own reward, or an error where it is not a finite number."""
     try:
         reward = float(paid)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise no_reward(paid) from None
     if math.isfinite(reward):
         return reward

@@ -321,8 +321,8 @@ class Explanation:
             margin = "" if self.margin is None else f" (staying against leaving: {figure(self.margin, '+')})"
             lines.append(f"this state is {kind if self.attractor else 'no attractor'}{margin}")
         if self.stuck is not None:
-            fate = "never earns" if self.stuck else "can go on to earn, or to the end"
-            lines.append(f"as things stand, greedy play from here {fate}")
+            fate = "earns nothing more and never ends" if self.stuck else "can still earn, or reach the end"
+            lines.append(f"with what it has learned, greedy play from here {fate}")
         return "\n".join(lines)
 
     def _listed(self) -> list[str]:

@@ -225,6 +225,8 @@ def learner_settings(given: LearnerSettings | str | bool | Mapping[str, Any]) ->
         return given
     if isinstance(given, str) or given is True:  # True: whichever it is
         given = {"name": AUTO if given is True else given}
+    if isinstance(given, type):
+        raise BadInput(f"learner is the class {given.__name__}: give one with its settings, {given.__name__}()")
     if not isinstance(given, Mapping) or not isinstance(given.get("name"), str):
         raise BadInput(f"learner is {short(repr(given))}: give its name, or settings such as DQN(...)")
     name, own = given["name"], {key: value for key, value in given.items() if key != "name"}
@@ -286,8 +288,8 @@ def with_own(learner: LearnerSettings, given: Mapping[str, Any], dashes: str = "
 def resolved(task: Task, settings: Settings) -> Settings:
     """The settings with the learner that `auto` chooses for the task, and the task's defaults of that learner.
 
-    Goals are learned by general value functions, real-valued actions by soft actor-critic, whatever has numbered states
-    by tables, and the rest by a network.
+    Goals are learned by general value functions, real-valued actions by soft actor-critic, images by a network,
+    whatever else has numbered states by tables, and the rest by a network.
     """
     if settings.learner_settings.name != AUTO:
         return settings
@@ -300,6 +302,8 @@ def chosen_for(task: Task) -> tuple[str, str]:
         return "gvf", "the task has goals"
     if task.continuous:
         return "sac", "actions are real numbers"
+    if task.adapter is not None and task.adapter.sees_images:
+        return "dqn", "observations are images"
     if task.adapter is None or task.adapter.refusal is None:
         return "tabular", "states can be numbered"
     return "dqn", "actions are a choice, and observations are real numbers"
@@ -330,7 +334,7 @@ def make_learner(task: Task, settings: Settings, saved: Shapes | None = None) ->
     try:
         return kind.make(task, settings, saved)
     except MemoryError as error:
-        way = ": give a smaller buffer_size" if settings.learner_settings.network else ""
+        way = ": give a smaller buffer_size, or fewer hidden units" if settings.learner_settings.network else ""
         raise BadInput(
             f"learner {kind.name!r} of task {task.name!r} needs more memory than there is ({error}){way}"
         ) from None

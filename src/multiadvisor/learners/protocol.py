@@ -303,7 +303,7 @@ def refuse_changing_sum(task: Task) -> None:
 
 def not_finite(advisor: str, kind: type[BadInput] = BadInput) -> BadInput:
     """The complaint about a reward that is not finite."""
-    why = "correct its reward function, which gives None without a return"
+    why = "correct what pays it; a function without a return gives None"
     return kind(f"the reward of advisor {advisor!r} is not finite: {why}")
 
 

@@ -37,7 +37,7 @@ from multiadvisor.runs.logs import MEASURES, are_evaluations
 from multiadvisor.runs.sweep_grid import LEARNER, Grid, Run, grid_of, read_grid, shown
 from multiadvisor.runs.tensorboard import tensorboard_log
 from multiadvisor.settings import whole_number
-from multiadvisor.storage.files import plainly, write_atomically
+from multiadvisor.storage.files import check_writable, plainly, write_atomically
 from multiadvisor.storage.sealed import read_sealed, seal
 
 FORMAT = 1
@@ -81,6 +81,7 @@ def freeze(folder: Path, frozen: SweepRecord) -> None:
 
 def _check_place(folder: Path, grid: Grid, resume: bool, search: dict[str, Any] | None) -> None:
     """Refuse the folder of another sweep; one that has only fewer runs will be extended."""
+    check_writable(folder)
     if not (folder / "sweep.json").exists():
         if finished_ids(folder) or read_log(folder):
             raise BadInput(f"{str(folder)!r} holds jobs of something else than a sweep: name another folder")

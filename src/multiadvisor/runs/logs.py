@@ -78,9 +78,20 @@ def room_for_advisors(task: Task, evaluations: int) -> bool:
     return evaluations * (others + task.n) <= MOST_ENTRIES
 
 
+def _rows_until(path: Path, begun: int) -> list[str]:
+    """The rows of a log that there is already, up to so many steps."""
+    if not begun or not path.exists():
+        return []
+    rows = path.read_text(encoding="utf-8").splitlines(keepends=True)[1:]
+    return [row for row in rows if (at := row.partition(",")[0]).isdigit() and int(at) <= begun and row.endswith("\n")]
+
+
 @contextmanager
-def csv_log(path: Path, task: Task, evaluations: Sequence[dict[str, Any]] = ()) -> Iterator[Keep]:
-    """A row for each evaluation: the steps so far, its measures, metrics and each advisor's mean return."""
+def csv_log(path: Path, task: Task, evaluations: Sequence[dict[str, Any]] = (), begun: int = 0) -> Iterator[Keep]:
+    """A row for each evaluation: the steps so far, its measures, metrics and each advisor's mean return.
+
+    `begun`: what an agent that goes on had learned from; its rows up to there stay.
+    """
     metrics = [f"metrics/{name}" for name in task.metric_names]
     columns = ["steps", *MEASURES, *metrics, *(f"advisors/{name}" for name in task.names)]
 
@@ -97,7 +108,7 @@ def csv_log(path: Path, task: Task, evaluations: Sequence[dict[str, Any]] = ()) 
     own = head.encode()
     check_replaceable(path, "write the log to", "the log of such a run", lambda first: first == own, len(own))
     with plainly(f"write {str(path)!r}"):
-        write_atomically(path, "".join([head, *map(row, evaluations)]).encode())
+        write_atomically(path, "".join([head, *_rows_until(path, begun), *map(row, evaluations)]).encode())
         file = path.open("a", encoding="utf-8", newline="", buffering=1)
     with file:
         yield lambda evaluation: print(row(evaluation), end="", file=file)

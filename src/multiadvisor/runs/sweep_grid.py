@@ -196,6 +196,8 @@ def shown(value: Any) -> Any:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 def read_grid(path: Path) -> Grid:
     """The grid of a file; whatever is wrong is said with the file's name."""
+    if path.is_dir():
+        raise BadInput(f"{str(path)!r} is a folder: name a TOML file, or give sweep status, results or plot before it")
     with plainly(f"read {str(path)!r}"):
         if path.stat().st_size > _LARGEST_FILE:
             raise BadInput(f"{str(path)!r} is too large for a grid file")
@@ -228,6 +230,9 @@ def _grid(data: Mapping[str, Any], home: Path = Path()) -> Grid:
     """The grid that the tables of a file describe."""
     for key in data:
         if key not in _TOP:
+            for section, kind in (("schedule", Schedule), ("settings", Settings)):
+                if key in {item.name for item in dataclasses.fields(kind)}:
+                    raise BadInput(f"{key!r} is outside of its table: write it below [{section}]")
             raise unknown("key of a sweep", key, _TOP)
     form = whole_number("format", data.get("format", FORMAT), 1)
     if form > FORMAT:

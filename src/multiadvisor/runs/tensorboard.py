@@ -17,19 +17,24 @@ _SUFFIX = ".multiadvisor"
 
 
 @contextmanager
-def tensorboard_log(folder: Path, evaluations: Sequence[dict[str, Any]], resume: bool) -> Iterator[Keep]:
-    """Every evaluation of a training, at its number of steps, as soon as it is there."""
+def tensorboard_log(
+    folder: Path, evaluations: Sequence[dict[str, Any]], resume: bool, begun: int = 0
+) -> Iterator[Keep]:
+    """Every evaluation of a training, at its number of steps, as soon as it is there.
+
+    `begun`: what an agent that goes on had learned from; its files up to there stay.
+    """
     with needed("tensorboard"):
         from tensorboardX import SummaryWriter
         from tensorboardX.proto.summary_pb2 import Summary
     check_writable(folder)
     before = list(folder.glob(f"events.*{_SUFFIX}")) if folder.is_dir() else []
-    if before and not resume:
+    if before and not resume and not begun:
         raise BadInput(f"{str(folder)!r} holds the log of a run already: name another folder, or add --resume")
     with plainly(f"write {str(folder)!r}"):
-        for file in before:  # all that it holds is in the evaluations, but for those that are made again
+        for file in [] if begun else before:  # what they hold is in the evaluations, or is made again
             file.unlink()
-        writer = SummaryWriter(str(folder), filename_suffix=_SUFFIX, write_to_disk=True)
+        writer = SummaryWriter(str(folder), filename_suffix=f".{begun}{_SUFFIX}", write_to_disk=True)
 
     def keep(evaluation: dict[str, Any]) -> None:
         step = evaluation["steps"]

@@ -223,11 +223,12 @@ def logged(
 ) -> Training:  # fmt: skip
     """`training.run`, with its logs; those of a resumed run are given at once what it has already."""
     logs: list[Keep] = []
+    known, begun = training.evaluations, training.begun
     with ExitStack() as stack:
         if tensorboard is not None:
-            logs.append(stack.enter_context(tensorboard_log(tensorboard, training.evaluations, resume)))
+            logs.append(stack.enter_context(tensorboard_log(tensorboard, known, resume, begun)))
         if csv is not None:
-            logs.append(stack.enter_context(csv_log(csv, training.agent.task, training.evaluations)))
+            logs.append(stack.enter_context(csv_log(csv, training.agent.task, known, begun)))
         watched = stack.enter_context(closing(LiveLog(training))) if live else None
 
         def tell(now: Progress) -> Any:
@@ -265,7 +266,7 @@ def learn(
         check_writable(best)
     training = Training(
         agent, schedule, by_advisor=room_for_advisors(agent.task, schedule.evaluations), notices=True,
-        best_in=best, begun=agent.steps, evaluates=asked,
+        best_in=best, best=_own_best(best, agent), begun=agent.steps, evaluates=asked,
     )  # fmt: skip
     return logged(training, callback, tensorboard=board, csv=table, progress=progress)
 
@@ -313,6 +314,18 @@ def _best_of(out: Path) -> dict[str, Any] | None:
     if not found or not are_evaluations(found):
         raise BadInput(f"the record in {str(out / BEST)!r} has no evaluations: restore it from a copy, or remove it")
     return {"steps": found[-1]["steps"], "score": found[-1]["score"]}
+
+
+def _own_best(folder: Path | None, agent: MultiAdvisor) -> dict[str, Any] | None:
+    """The best of an agent that goes on, where it kept one in this folder before: no worse one replaces it."""
+    if folder is None or not agent.steps or not (folder / "agent.json").exists():
+        return None
+    saved = read_header(folder)
+    own = {"task": agent.task.as_data(), "settings": dataclasses.asdict(agent.settings)}
+    found = saved.get("record", {}).get("evaluations")
+    if not found or not are_evaluations(found) or not all(same(saved.get(name), data) for name, data in own.items()):
+        return None
+    return {"steps": found[-1]["steps"], "score": found[-1]["score"]} if saved["steps"] <= agent.steps else None
 
 
 def _changed(before: Any, now: Any) -> str:

@@ -75,6 +75,8 @@ def write_checkpoint(folder: Path, header: dict[str, Any], tensors: dict[str, np
 def read_header(folder: Path) -> dict[str, Any]:
     """agent.json, checked."""
     path = folder / "agent.json"
+    if folder.is_file():
+        raise BadInput(f"{str(folder)!r} is a file: name the folder of a run, which has agent.json in it")
     if not path.exists():
         raise BadInput(f"no run in {str(folder)!r}: there is no agent.json in it; train --out FOLDER makes one")
     content = read_regular(path, LARGEST_JSON + 1)
@@ -127,4 +129,4 @@ def _read_both(folder: Path) -> tuple[dict[str, Any], Path, bytes]:
             if not isinstance(error, FileNotFoundError) or name == before:
                 break
             before = name
-    raise BadInput(f"cannot read {short(str(path), 200)!r}: {reason}") from None
+    raise BadInput(f"cannot read {short(str(path), 200)!r}: {reason}; {_REMEDY}") from None

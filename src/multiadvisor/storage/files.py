@@ -33,7 +33,7 @@ def plainly(doing: str) -> Iterator[None]:
 
 def named(what: str, path: Any, kind: str = "folder") -> Path:
     """A path that a user gave, or an error that says what it should be."""
-    if not isinstance(path, str | os.PathLike):
+    if not isinstance(path, str | os.PathLike) or not str(path):
         raise BadInput(f"{what} is {short(repr(path))}: name a {kind}")
     return Path(path)
 

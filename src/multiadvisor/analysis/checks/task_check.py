@@ -146,7 +146,7 @@ class Report:
         return {"ok": self.ok, **dataclasses.asdict(self)}
 
     def __str__(self) -> str:
-        played = f"task {self.task!r} ({self.steps} steps in {self.episodes} episodes)"
+        played = f"task {self.task!r} ({self.steps} steps in {self.episodes} episode{'s' * (self.episodes != 1)})"
         lines = [f"{len(self.findings)} found in {played}", *(f"  {finding}" for finding in self.findings)]
         lines = [f"no defect found in {played}"] if self.ok else lines
         return "\n".join([*lines, *(f"  worth knowing: {remark}" for remark in self.remarks)])
