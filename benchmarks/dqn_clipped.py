@@ -64,7 +64,9 @@ def train(seeds: Sequence[int], schedule: Schedule, settings: Settings = SETTING
         yield found
 
 
-def kept(path: Path | None, about: dict[str, Any], together: int) -> tuple[list[dict[str, list[float]]], dict[str, Any]]:
+def kept(
+    path: Path | None, about: dict[str, Any], together: int
+) -> tuple[list[dict[str, list[float]]], dict[str, Any]]:
     """The seeds of whole programs that a file has, where it was made in the same way, and what it says of them."""
     if path is None or not path.exists():
         return [], {}

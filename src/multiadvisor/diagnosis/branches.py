@@ -27,6 +27,8 @@ from multiadvisor.errors import BadInput
 
 CHANGE = 0.2
 """How far a continuous action is changed: in half ranges of the action, in a random direction of that length."""
+AGREEMENT = 0.5
+"""The correlation below which nothing is said: of two halves of the draws, and of short branches with whole ones."""
 JITTER = 0.02  # by which the changed actions of the two draws of a pair differ, in half ranges
 DRAWS = 2  # for the agreement of halves
 WEIGHS = 0.01  # of a return: what lies beyond a branch
@@ -267,6 +269,13 @@ def spread_over(sample: Sample, count: int, seed: int) -> dict[int, list[int]]:
         number = int(np.searchsorted(first, at, side="right")) - 1
         found.setdefault(number, []).append(at - int(first[number]))
     return found
+
+
+def states(simulator: Simulator, sample: Sample, count: int, seed: int) -> Iterator[tuple[int, int, Moment]]:
+    """These states, going back to those of an episode at a time: the episode, the step in it, and the moment."""
+    for number, places in spread_over(sample, count, seed).items():
+        for place, moment in zip(places, moments(simulator, sample.episodes[number], places), strict=True):
+            yield number, place, moment
 
 
 def _change(space: Any, action: Any, chance: np.random.Generator) -> Callable[[int], tuple[Any, Any]]:
