@@ -27,7 +27,7 @@ import numpy as np
 import multiadvisor as mad
 from measures.tables import machine
 from multiadvisor.diagnosis.branches import Branches, states
-from multiadvisor.diagnosis.consequences import consequences
+from multiadvisor.diagnosis.consequences import LENGTHS, consequences
 from multiadvisor.diagnosis.sample import Watch, gather
 
 FOLDER = Path("runs/worked-cases")
@@ -150,15 +150,17 @@ def kept(name: str, factors: dict[str, float], seed: int, gamma: float = GAMMA) 
 
 
 def answer_times(name: str, seed: int, count: int) -> str:
-    """The CPU time of answers on so many states of fresh episodes."""
+    """The CPU time of answers on so many states of fresh episodes, by the steps of a branch."""
     asked = consequences(CASES[name].make(), trained(name, {}, seed), TERMS, gamma=GAMMA, seed=100, progress=False)
     one = asked.brancher
     sample = gather(one.simulator, one.policy.act, one.terms, 3_000, 50_000, Watch())
-    times = [1e3 * asked.compare(moment).seconds for _, _, moment in states(one.simulator, sample, count, seed)]
-    return (
-        f"an answer takes {np.median(times):.0f} ms of CPU time (median of {len(times)} states, at most "
-        f"{max(times):.0f}), with {one.draws} pairs of {one.horizon} steps"
-    )
+    lines = [f"{asked}\n{one.draws} pairs of {one.horizon} steps were found to be enough"]
+    for length in LENGTHS:
+        other = replace(asked, brancher=replace(one, horizon=length))
+        times = [1e3 * other.compare(moment).seconds for _, _, moment in states(one.simulator, sample, count, seed)]
+        usual, most = (f"{figure:.0f} ms of CPU time" for figure in (np.median(times), max(times)))
+        lines.append(f"of {length} steps: {usual} (median of {len(times)} states), at most {most}")
+    return "\n".join(lines)
 
 
 def coverage(name: str, seed: int, count: int) -> str:
