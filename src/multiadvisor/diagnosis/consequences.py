@@ -79,7 +79,8 @@ class Precision:
     @classmethod
     def read(cls, given: dict[str, str | None]) -> Precision:
         """What `written` gave."""
-        return cls(**{name: None if value is None else float(value) for name, value in given.items()})
+        figures: dict[str, Any] = {name: None if value is None else float(value) for name, value in given.items()}
+        return cls(**figures)
 
 
 @dataclass(frozen=True)
@@ -118,8 +119,8 @@ class Consequence:
         rest = [name for k, name in enumerate(self.names) if k not in self.told]
         how = f"as taught by {self.pairs:,} pairs of {self.length} steps" if self.pairs else "tried out"
         if not told:
-            names = ", ".join(rest)
-            return f"whether it was better cannot be told: {how}, every difference by {names} is weak or uncertain"
+            every = f"{how}, every" if self.pairs else "every"
+            return f"whether it was better cannot be told: {every} difference by {', '.join(rest)} is weak or uncertain"
         tail = f"; {', '.join(rest)}: too weak or uncertain to tell" if rest else ""
         return f"{how}, it brings {', '.join(told)}{tail}"
 
