@@ -26,7 +26,7 @@ import numpy as np
 
 import multiadvisor as mad
 from measures.tables import machine
-from multiadvisor.diagnosis.branches import Branches, states
+from multiadvisor.diagnosis.branches import Branches, spread_over, states
 from multiadvisor.diagnosis.consequences import LENGTHS, consequences
 from multiadvisor.diagnosis.sample import Watch, gather
 
@@ -154,10 +154,11 @@ def answer_times(name: str, seed: int, count: int) -> str:
     asked = consequences(CASES[name].make(), trained(name, {}, seed), TERMS, gamma=GAMMA, seed=100, progress=False)
     one = asked.brancher
     sample = gather(one.simulator, one.policy.act, one.terms, 3_000, 50_000, Watch())
+    asked_of = spread_over(sample, count, seed)
     lines = [f"{asked}\n{one.draws} pairs of {one.horizon} steps were found to be enough"]
     for length in LENGTHS:
         other = replace(asked, brancher=replace(one, horizon=length))
-        times = [1e3 * other.compare(moment).seconds for _, _, moment in states(one.simulator, sample, count, seed)]
+        times = [1e3 * other.compare(moment).seconds for _, _, moment in states(one.simulator, sample, asked_of)]
         usual, most = (f"{figure:.0f} ms of CPU time" for figure in (np.median(times), max(times)))
         lines.append(f"of {length} steps: {usual} (median of {len(times)} states), at most {most}")
     return "\n".join(lines)

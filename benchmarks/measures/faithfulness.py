@@ -15,7 +15,7 @@ import numpy as np
 
 from measures.tables import machine
 from multiadvisor.agent import MultiAdvisor, load
-from multiadvisor.diagnosis.branches import agreement, correlations, horizon_of, states
+from multiadvisor.diagnosis.branches import agreement, correlations, horizon_of, spread_over, states
 from multiadvisor.diagnosis.consequences import Consequences, _pair, consequences
 from multiadvisor.diagnosis.sample import Watch, gather
 from multiadvisor.envs.registry import make
@@ -129,7 +129,7 @@ def asked(prepared: Consequences, seed: int, count: int, draws: int, agent: Mult
     sample = gather(brancher.simulator, brancher.policy.act, brancher.terms, 3_000, 50_000 + seed, Watch())
     truth, short, told, expected, without, seconds = [], [], [], [], [], []
     nothing = np.zeros(len(brancher.terms.names))
-    for number, place, moment in states(brancher.simulator, sample, count, seed):
+    for number, place, moment in states(brancher.simulator, sample, spread_over(sample, count, seed)):
         chance, action = np.random.default_rng([seed, number, place]), sample.episodes[number].actions[place]
         against = prepared.rival(moment.observation, action, chance)
         answer = prepared.compare(moment, action, against, seed=number * 100_000 + place)
@@ -235,7 +235,7 @@ def pushed(agent: MultiAdvisor, prepared: Consequences, case: Case, seed: int) -
     truth: list[np.ndarray] = []
     short: list[np.ndarray] = []
     shares, slopes = [], []
-    for number, place, moment in states(brancher.simulator, sample, case.states, seed):
+    for number, place, moment in states(brancher.simulator, sample, spread_over(sample, case.states, seed)):
         action = sample.episodes[number].actions[place]
         for one, into in ((whole, truth), (brancher, short)):
             into.append(one.effects(moment, action, (seed, number, place))[0].mean(axis=0))

@@ -28,6 +28,7 @@ from multiadvisor.diagnosis.branches import (
     half_ranges,
     horizon_of,
     lanes_for,
+    spread_over,
     states,
 )
 from multiadvisor.diagnosis.playground import Playground, playground
@@ -365,7 +366,7 @@ def tried_out(
 ) -> Trial:  # fmt: skip
     """Compare the action taken with the usual other one in states that are spread over the sample."""
     space, where, compared, pairs = whole.simulator.env.action_space, [], [], []
-    for number, place, moment in states(whole.simulator, sample, trials, seed + 1):
+    for number, place, moment in states(whole.simulator, sample, spread_over(sample, trials, seed + 1)):
         chance = np.random.default_rng([seed, number, place, 5])
         action = sample.episodes[number].actions[place]
         where.append(moment)

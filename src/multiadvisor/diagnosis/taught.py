@@ -8,6 +8,7 @@ measured and told; what does not agree is withheld.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -149,9 +150,9 @@ def teach(
         play, once = (brancher.simulator, brancher.policy.act, brancher.terms), replace(brancher, draws=1)
         sample = gather(*play, max(steps, pairs), seed + 2_000_000, Watch())
         parts = []
-        for number, places in spread_over(sample, pairs, seed).items():  # few states are held at a time
-            own = replace(sample, episodes=sample.episodes[number : number + 1])
-            found = tried_out(once, own, rival, len(places), seed + number, Watch(bar.advance))
+        for number, count in Counter(number for number, _ in spread_over(sample, pairs, seed)).items():
+            own = replace(sample, episodes=sample.episodes[number : number + 1])  # whose states alone are held
+            found = tried_out(once, own, rival, count, seed + number, Watch(bar.advance))
             parts.append((*_rows(found, choices), found.effects[:, 0]))
         whole = replace(brancher, horizon=horizon_of(brancher.gamma, asked.longest), close=None)
         other = gather(*play, max(steps // 2, trials), seed + 3_000_000, Watch())
