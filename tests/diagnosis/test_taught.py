@@ -81,6 +81,7 @@ def test_a_foreign_policy_is_taught_of_beside_its_diagnosis(capsys, tmp_path):
     assert "r_near: agrees with whole branches of other episodes at" in out
     (tmp_path / "notes.txt").write_text("mine")
     refused(capsys, "already exists and is not a file of taught answers", *foreign("--teach", tmp_path / "notes.txt"))
+    refused(capsys, "pairs is 0", *foreign("--teach", place, "--pairs", 0))
     refused(capsys, "leave --teach out", "diagnose", "CartPole-v1", "--checkpoints", tmp_path, "--teach", place)
 
 

@@ -30,6 +30,7 @@ from multiadvisor.diagnosis.playground import playground
 from multiadvisor.diagnosis.sample import Unfinished
 from multiadvisor.diagnosis.taught import PAIRS, Taught, check_place, teach
 from multiadvisor.errors import BadInput
+from multiadvisor.settings import whole_number
 
 
 def parser() -> Parser:
@@ -77,6 +78,7 @@ def run(arguments: Sequence[str]) -> int:
         given.teach = (given.run or Path()) / TAUGHT
     if given.teach is not None:
         check_place(given.teach)
+        whole_number("pairs", given.pairs, 1)
     task, policy, gamma = _subject(given)
     given.gamma = gamma if given.gamma is None else given.gamma
     try:
