@@ -316,7 +316,7 @@ settings = {gamma = {low = 0.1, high = 0.9}}
 """
 BRIEF = {
     "train": ["--steps", "60", "--eval-every", "60", "--eval-episodes", "1"], "evaluate": ["--episodes", "1"],
-    "explain": ["--step", "0", "--seed", "0"], "diagnose": ["--steps", "40", "--branches", "2"],
+    "explain": ["--step", "0", "--seed", "0"], "diagnose": ["--steps", "40", "--branches", "2", "--pairs", "20"],
     "check": ["--steps", "60"], "solve": [], "explore": [], "sweep": [], "tasks": [],
 }  # fmt: skip
 """What is said besides, so that a command shown on a page takes seconds; blocks with others are marked."""

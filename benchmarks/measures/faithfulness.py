@@ -15,9 +15,9 @@ import numpy as np
 
 from measures.tables import machine
 from multiadvisor.agent import MultiAdvisor, load
-from multiadvisor.diagnosis.branches import agreement, correlations, horizon_of, spread_over
+from multiadvisor.diagnosis.branches import agreement, correlations, horizon_of, spread_over, states
 from multiadvisor.diagnosis.consequences import Consequences, _pair, consequences
-from multiadvisor.diagnosis.sample import Watch, gather, moments
+from multiadvisor.diagnosis.sample import Watch, gather
 from multiadvisor.envs.registry import make
 from multiadvisor.task import Advisor, Task
 
@@ -122,32 +122,29 @@ class Asked(NamedTuple):
         return found
 
 
-def asked(prepared: Consequences, seed: int, states: int, draws: int, agent: MultiAdvisor | None = None) -> Asked:
+def asked(prepared: Consequences, seed: int, count: int, draws: int, agent: MultiAdvisor | None = None) -> Asked:
     """Compare the action taken with the usual other one in states of fresh episodes; of an agent, what it expects."""
     brancher = prepared.brancher
     whole = replace(brancher, horizon=horizon_of(brancher.gamma, prepared.longest), close=None, draws=draws)
     sample = gather(brancher.simulator, brancher.policy.act, brancher.terms, 3_000, 50_000 + seed, Watch())
     truth, short, told, expected, without, seconds = [], [], [], [], [], []
     nothing = np.zeros(len(brancher.terms.names))
-    for number, where in spread_over(sample, states, seed).items():
-        episode = sample.episodes[number]
-        for place, moment in zip(where, moments(brancher.simulator, episode, where), strict=True):
-            chance = np.random.default_rng([seed, number, place])
-            action = episode.actions[place]
-            against = prepared.rival(moment.observation, action, chance)
-            answer = prepared.compare(moment, action, against, seed=number * 100_000 + place)
-            pair = _pair(prepared.place.env.action_space, action, against, chance)
-            truth.append(whole.differences(moment, pair, chance)[0] * brancher.terms.weights)
-            short.append(answer.difference)
-            told.append([k in answer.told for k in range(len(answer.names))])
-            seconds.append(answer.seconds)
-            say, silent = (
-                (nothing, nothing > 0)
-                if agent is None
-                else _expectation(agent, prepared, moment.observation, action, against)
-            )
-            expected.append(say)
-            without.append(silent)
+    for number, place, moment in states(brancher.simulator, sample, spread_over(sample, count, seed)):
+        chance, action = np.random.default_rng([seed, number, place]), sample.episodes[number].actions[place]
+        against = prepared.rival(moment.observation, action, chance)
+        answer = prepared.compare(moment, action, against, seed=number * 100_000 + place)
+        pair = _pair(prepared.place.env.action_space, action, against, chance)
+        truth.append(whole.differences(moment, pair, chance)[0] * brancher.terms.weights)
+        short.append(answer.difference)
+        told.append([k in answer.told for k in range(len(answer.names))])
+        seconds.append(answer.seconds)
+        say, silent = (
+            (nothing, nothing > 0)
+            if agent is None
+            else _expectation(agent, prepared, moment.observation, action, against)
+        )
+        expected.append(say)
+        without.append(silent)
     return Asked(
         np.array(truth), np.array(short), np.array(told), np.array(expected), np.array(without),
         float(np.median(seconds)),
@@ -238,15 +235,14 @@ def pushed(agent: MultiAdvisor, prepared: Consequences, case: Case, seed: int) -
     truth: list[np.ndarray] = []
     short: list[np.ndarray] = []
     shares, slopes = [], []
-    for number, where in spread_over(sample, case.states, seed).items():
-        episode = sample.episodes[number]
-        for place, moment in zip(where, moments(brancher.simulator, episode, where), strict=True):
-            for one, into in ((whole, truth), (brancher, short)):
-                into.append(one.effects(moment, episode.actions[place], (seed, number, place))[0].mean(axis=0))
-            why = agent.explain(moment.observation, episode.actions[place])
-            assert why.push is not None
-            shares.append(list(why.push.shares.values()))
-            slopes.append(why.push.slopes)
+    for number, place, moment in states(brancher.simulator, sample, spread_over(sample, case.states, seed)):
+        action = sample.episodes[number].actions[place]
+        for one, into in ((whole, truth), (brancher, short)):
+            into.append(one.effects(moment, action, (seed, number, place))[0].mean(axis=0))
+        why = agent.explain(moment.observation, action)
+        assert why.push is not None
+        shares.append(list(why.push.shares.values()))
+        slopes.append(why.push.slopes)
     weights = brancher.terms.weights
     true, fast = np.array(truth) * weights, np.array(short) * weights
     rows = np.array(slopes).transpose(1, 0, 2).reshape(len(weights), -1)

@@ -16,6 +16,7 @@ from pushed_point import LENGTH, Line, towards
 import multiadvisor as mad
 from multiadvisor.cli import main
 from multiadvisor.diagnosis.branches import Brancher, Branches, branch
+from multiadvisor.diagnosis.consequences import consequences
 from multiadvisor.diagnosis.diagnosis import _closing, diagnose
 from multiadvisor.diagnosis.policies import Policy, checked, tried
 from multiadvisor.diagnosis.processes import rows_of
@@ -213,12 +214,20 @@ def test_forty_terms_are_told_apart():
             terms = {f"r_{k}": float(np.cos((k + 1) * self.place + k)) for k in range(40)}
             return seen, sum(terms.values()), ended, cut, terms
 
+    tracemalloc.start()
     found = diagnose(Many(), towards, "info:r_*", gamma=0.9, steps=300, branches=12, progress=False)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 20e6
     assert len(found.terms) == 40
     assert sum(one.push.value for one in found.terms) == pytest.approx(1)
     assert all(one.with_the_rest is not None for one in found.terms)
     assert len(str(found).splitlines()) >= 42
     json.dumps(found.as_dict())
+    asked = consequences(Many(), towards, "info:r_*", gamma=0.9, steps=300, trials=6, progress=False)
+    answer = asked.compare(asked.at(0))
+    assert len(answer.told) > 0
+    assert len(answer.as_dict()["terms"]) == 40
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from multiadvisor.commands.parsing import parse
 from multiadvisor.core.rng import evaluation_seed
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.answers import command, diagnosis_card, preview, read_diagnosis
-from multiadvisor.explorer.branching import Branching, alternatives, fan
+from multiadvisor.explorer.branching import Branching, alternatives, fan, unplayed
 from multiadvisor.explorer.insights import Albums, Insights
 from multiadvisor.explorer.library import Library
 from multiadvisor.explorer.server import Explorer
@@ -300,3 +300,16 @@ def test_weights_are_previewed_with_the_command_and_two_runs_by_term(calm):
         page.route("**/compare/**", lambda route: None)  # the answer on other runs never comes
         calm.go(page, "view=compare&run=1&other=0")
         expect(page.locator("#terms")).to_have_text("Term by termPlaying all episodes \u2026")
+
+
+@pytest.mark.slow
+def test_what_branches_taught_is_said_where_nothing_can_be_played(calm, monkeypatch):
+    told = "As taught by 60 pairs of 25 steps, it brings goal +0.4."
+    monkeypatch.setattr(calm.explorer, "_what_if", lambda *given: unplayed(1, told, "No state can be gone back to."))
+    with calm.tab("run=2&step=1") as page:
+        page.get_by_role("button", name="Try it").click()
+        expect(page.locator(".results")).to_contain_text(told)
+        expect(page.locator(".results")).to_contain_text("No state can be gone back to.")
+        expect(page.locator(".results .plot")).to_be_hidden()
+        page.get_by_role("button", name="Clear").click()
+        expect(page.locator(".results")).to_be_hidden()

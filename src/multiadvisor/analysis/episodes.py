@@ -207,6 +207,12 @@ class Episodes:
             raise BadInput(f"the trace of task {short(self.header['task']['name'])!r} has advice instead of states")
         return self.x[walk]
 
+    def seen(self, episode: int, step: int) -> Any:
+        """The state x of a compiled world, or the observation as far as it is kept, before a step."""
+        own = None if self.origin is None else self.positions
+        kept = next((one for one in (self.x, self.observed, own) if one is not None), None)
+        return None if kept is None else kept[self.walk(episode).start + step]
+
     def returns(self, episode: int) -> np.ndarray:
         """What each advisor was paid before each step of one episode, and in all of it [steps + 1, n]."""
         paid = self.reward[self.span(episode)]

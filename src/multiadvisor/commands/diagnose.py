@@ -6,18 +6,31 @@ import base64
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from multiadvisor.agent import load
-from multiadvisor.commands.parsing import Parser, add_environment_flags, parse, say, show, task_from_flags
+from multiadvisor.commands.parsing import (
+    Parser,
+    add_environment_flags,
+    parse,
+    refuse_beside,
+    say,
+    show,
+    task_from_flags,
+)
 from multiadvisor.core.plugins import own_object
 from multiadvisor.diagnosis.checkpoints import diagnose_checkpoints, hacked, told
+from multiadvisor.diagnosis.consequences import consequences
 from multiadvisor.diagnosis.diagnosis import diagnose
+from multiadvisor.diagnosis.kept import TAUGHT, saved
 from multiadvisor.diagnosis.pictures import with_pictures
 from multiadvisor.diagnosis.playground import playground
 from multiadvisor.diagnosis.sample import Unfinished
+from multiadvisor.diagnosis.taught import PAIRS, Taught, check_place, teach
 from multiadvisor.errors import BadInput
+from multiadvisor.settings import whole_number
 from multiadvisor.storage.files import check_writable
 
 
@@ -31,7 +44,7 @@ def parser() -> Parser:
         "favour different ones. The policy is your own function, FILE.py:FUNCTION, from observation to action (load\n"
         "your model there: nothing is unpickled here), or a saved run.",
         "multiadvisor diagnose Hopper-v5 --advisors 'info:reward_*' --policy mine.py:act\n"
-        "  multiadvisor diagnose --run runs/a\n"
+        "  multiadvisor diagnose --run runs/a --teach\n"
         "  multiadvisor diagnose Hopper-v5 --policy mine.py:load --checkpoints models",
     )
     flags.add_argument("task", metavar="ENV", nargs="?", help="the id of a Gymnasium environment")
@@ -44,6 +57,12 @@ def parser() -> Parser:
     flags.flag("--branches", int, "states in which other actions are tried", 200)
     flags.flag("--seed", int, "first seed", 0)
     flags.flag("--workers", int, "processes that branch", 1)
+    flags.add_argument(
+        "--teach", type=Path, nargs="?", const=Path(), metavar="FILE",
+        help="teach answers on single actions, for where the environment is slow or not at hand, and keep them there; "
+        "without a FILE in taught.json, of a run in its folder, where explain and explore find them",
+    )  # fmt: skip
+    flags.flag("--pairs", int, "of short branches that --teach plays", PAIRS)
     flags.flag("--pictures", Path, "draw the decisive steps into it, and into --json", metavar="FOLDER")
     add_environment_flags(flags)
     return flags
@@ -56,12 +75,19 @@ def run(arguments: Sequence[str]) -> int:
     if given.pictures is not None:
         check_writable(given.pictures)
     if given.checkpoints is not None:
+        refuse_beside(given, "checkpoints", "compares several policies", ["teach"])
         return _series(given)
+    if given.teach == Path():
+        given.teach = (given.run or Path()) / TAUGHT
+    if given.teach is not None:
+        check_place(given.teach)
+        whole_number("pairs", given.pairs, 1)
     task, policy, gamma = _subject(given)
+    given.gamma = gamma if given.gamma is None else given.gamma
     try:
         found = diagnose(
-            task, policy, gamma=gamma if given.gamma is None else given.gamma, steps=given.steps,
-            branches=given.branches, seed=given.seed, workers=given.workers,
+            task, policy, gamma=given.gamma, steps=given.steps, branches=given.branches, seed=given.seed,
+            workers=given.workers,
         )  # fmt: skip
     except Unfinished as error:
         show(error.gathered.as_dict(), given.json, str(error.gathered))
@@ -69,13 +95,30 @@ def run(arguments: Sequence[str]) -> int:
     if given.pictures is not None:
         found = with_pictures(found, playground(task).env)
         _write_pictures(found.decisive, given.pictures)
-    show(found.as_dict(), given.json, str(found))
+    more, said = {}, ""
+    try:
+        if given.teach is not None and not found.interrupted:
+            answers = _taught(given, task, policy)
+            more = {"taught": {"file": str(given.teach), **answers.as_dict()}}
+            said = f"\n{answers}\nkept in {given.teach}"
+    finally:  # what was diagnosed is told, whatever became of the teaching
+        show({**found.as_dict(), **more}, given.json, f"{found}{said}")
     if found.interrupted:
         print("multiadvisor diagnose: interrupted; this is what was gathered until then", file=sys.stderr)
         return 130
     if given.branches and not found.branches:
         raise BadInput(f"{found.method}; the rest stands; --branches 0 asks for no more")
     return 0
+
+
+def _taught(given: Any, task: Any, policy: Any) -> Taught:
+    """Answers on this policy, taught and kept."""
+    asked = consequences(task, policy, gamma=given.gamma, steps=given.steps, seed=given.seed)
+    answers = teach(asked, given.pairs, steps=given.steps, seed=given.seed)
+    if given.run is not None:
+        answers = replace(answers, agent=saved(given.run, policy))
+    answers.save(given.teach)
+    return answers
 
 
 def _write_pictures(decisive: Sequence[Any], folder: Path) -> None:

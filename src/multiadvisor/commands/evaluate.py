@@ -15,7 +15,7 @@ from multiadvisor.analysis.trace_file import check_place
 from multiadvisor.commands.parsing import Parser, add_named_task, named_task, number, parse, show, table
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.core.rng import evaluation_seed
-from multiadvisor.diagnosis.kept import consequences_of, tried_out
+from multiadvisor.diagnosis.kept import answered, answers_for
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.curves import weights_text
 from multiadvisor.learners.gvf.gvf_spec import mark_of
@@ -146,12 +146,11 @@ def _tried_out(
     """What branches in the environment show of these steps, in words; added to what is `told` of each."""
     lines = []
     try:
-        asked = consequences_of(folder, agent, slow=False)
+        asked = answers_for(folder, agent, slow=False)
         for one, data in zip(picked, told, strict=True):
             begun = evaluation_seed(looked.header["draws"], looked.header["seed"], one.episode)
             actions = looked.actions_of(one.episode)[: one.step + 1]
-            state = looked.states(one.episode)[one.step] if agent.task.adapter is None else None
-            found = tried_out(asked, begun, actions, state)
+            found = answered(asked, agent, begun, actions, looked.seen(one.episode, one.step))
             data["branches"] = found.as_dict()
             lines.append(f"  episode {one.episode}, step {one.step}: {found.sentence}")
     except BadInput as error:

@@ -15,7 +15,7 @@ from multiadvisor.analysis.trace_file import read_trace
 from multiadvisor.commands.parsing import Parser, add_named_task, integer, named_task, parse, show
 from multiadvisor.core.optional_dependencies import require
 from multiadvisor.core.rng import evaluation_seed
-from multiadvisor.diagnosis.kept import consequences_of, tried_out
+from multiadvisor.diagnosis.kept import TAUGHT, answered, answers_for
 from multiadvisor.errors import BadInput
 from multiadvisor.explain.explanation import action_named
 from multiadvisor.learners.kinds import CONTINUOUS, kind_of
@@ -46,7 +46,8 @@ def parser() -> Parser:
     flags.add_argument(
         "--branches", action=argparse.BooleanOptionalAction,
         help="try both actions out as well: short branches in the environment, by term, prepared once in some seconds "
-        "to a minute and kept in RUN; not given: of networks, where states are restored (--no-branches leaves it out)",
+        "to a minute and kept in RUN; not given: of networks, where states are restored, or as `diagnose --teach` "
+        "taught it (--no-branches leaves it out)",
     )  # fmt: skip
     flags.flag("--out", Path, "save a figure of it here, as .png and .svg")
     add_named_task(flags)
@@ -84,7 +85,7 @@ def run(arguments: Sequence[str]) -> int:
     more: dict[str, Any] = {}
     text = "{name}, seed {seed}, episode {episode}, step {step} of {steps}".format(name=agent.task.name, **place)
     text += f"{how}\n{found}"
-    if given.branches or (given.branches is None and found.caveat):
+    if given.branches or (given.branches is None and (found.caveat or (given.run / TAUGHT).exists())):
         more, said = _tried_out(given, agent, found, trace, state)
         text += said
     if given.out is not None:
@@ -100,7 +101,7 @@ def _explained(agent: Any, given: Any, trace: Episodes, asked: bool) -> tuple[An
     a bank) or may be compared with any other action."""
     if not asked:
         found = explain_step(agent, trace, given.episode, given.step, given.against)
-        return found, trace.step(given.episode, given.step).state
+        return found, trace.seen(given.episode, given.step)
     actions = trace.actions_of(given.episode)
     if given.step >= len(actions):
         raise BadInput(
@@ -113,21 +114,21 @@ def _explained(agent: Any, given: Any, trace: Episodes, asked: bool) -> tuple[An
 
 
 def _tried_out(given: Any, agent: Any, found: Any, trace: Episodes, state: Any) -> tuple[dict[str, Any], str]:
-    """What branches in the environment show of the action and of the one it is compared with; for JSON, in words."""
+    """What branches show, or taught, of the action and of the one it is compared with; for JSON, in words."""
     try:
         if found.other is None:
             raise BadInput("there is no other action to compare with: leave --branches out")
-        asked = consequences_of(given.run, agent, slow=bool(given.branches))
+        asked = answers_for(given.run, agent, slow=bool(given.branches))
         other = np.array(found.numbers[1]) if found.numbers else agent.task.played(found.other)
         begun = evaluation_seed(agent.settings.seed, trace.header["seed"], given.episode)
         actions = trace.actions_of(given.episode)[: given.step + 1]
-        tried = tried_out(asked, begun, actions, state, other)
+        tried = answered(asked, agent, begun, actions, state, other)
     except BadInput as error:
         if given.branches:
             raise
         return {"branches": None}, f"\n(not tried out: {error})"
-    cost = f"{tried.steps:,} steps, {tried.seconds:.2f} s; {asked}"
-    return {"branches": tried.as_dict()}, f"\n{tried.sentence}\n({cost})"
+    cost = f"{tried.steps:,} steps, {tried.seconds:.2f} s; " if tried.steps else ""
+    return {"branches": tried.as_dict()}, f"\n{tried.sentence}\n({cost}{asked})"
 
 
 def _numbers(agent: Any) -> bool:

@@ -27,6 +27,8 @@ from multiadvisor.errors import BadInput
 
 CHANGE = 0.2
 """How far a continuous action is changed: in half ranges of the action, in a random direction of that length."""
+AGREEMENT = 0.5
+"""The correlation below which nothing is said: of two halves of the draws, and of short branches with whole ones."""
 JITTER = 0.02  # by which the changed actions of the two draws of a pair differ, in half ranges
 DRAWS = 2  # for the agreement of halves
 WEIGHS = 0.01  # of a return: what lies beyond a branch
@@ -228,14 +230,11 @@ def branch(brancher: Brancher, sample: Sample, count: int, seed: int, watch: Wat
     """
 
     def rows(asked: Sequence[tuple[int, int]]) -> Iterator[np.ndarray]:
-        for number, group in groupby(asked, key=lambda one: one[0]):
-            episode, places = sample.episodes[number], [place for _, place in group]
-            for some in (places[first : first + _HELD] for first in range(0, len(places), _HELD)):
-                for place, moment in zip(some, moments(brancher.simulator, episode, some), strict=True):
-                    found, steps = brancher.effects(moment, episode.actions[place], (seed, number, place))
-                    yield np.array([number, place, steps, *found.ravel()])
+        for number, place, moment in states(brancher.simulator, sample, asked):
+            action = sample.episodes[number].actions[place]
+            found, steps = brancher.effects(moment, action, (seed, number, place))
+            yield np.array([number, place, steps, *found.ravel()])
 
-    asked = [(number, place) for number, places in spread_over(sample, count, seed).items() for place in places]
     done: list[np.ndarray] = []
 
     def branches() -> Branches:
@@ -246,7 +245,7 @@ def branch(brancher: Brancher, sample: Sample, count: int, seed: int, watch: Wat
         return Branches(number, place, effects, sample.terms.weights, brancher.horizon, int(steps.sum()))
 
     try:
-        for row in rows_of(rows, asked, workers, watch.stopped):
+        for row in rows_of(rows, spread_over(sample, count, seed), workers, watch.stopped):
             done.append(row)
             watch.advance(1)
     except BadInput as error:
@@ -254,19 +253,27 @@ def branch(brancher: Brancher, sample: Sample, count: int, seed: int, watch: Wat
     return branches()
 
 
-def spread_over(sample: Sample, count: int, seed: int) -> dict[int, list[int]]:
-    """Steps of the sample's episodes, by episode, one in each of `count` equal stretches of all steps."""
+def spread_over(sample: Sample, count: int, seed: int) -> list[tuple[int, int]]:
+    """Steps of the sample's episodes, each with its episode's number before it, one in each of `count` equal stretches
+    of all steps."""
     lengths = np.array([len(one.actions) for one in sample.episodes])
     first = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     total = int(lengths.sum())
     edges = np.linspace(0, total, min(count, total) + 1)
     chance = np.random.default_rng([seed, 3])
     drawn = np.floor(edges[:-1] + chance.random(len(edges) - 1) * np.diff(edges)).astype(int)
-    found: dict[int, list[int]] = {}
-    for at in sorted(set(drawn.tolist())):
-        number = int(np.searchsorted(first, at, side="right")) - 1
-        found.setdefault(number, []).append(at - int(first[number]))
-    return found
+    at = np.unique(drawn)
+    number = np.searchsorted(first, at, side="right") - 1
+    return list(zip(number.tolist(), (at - first[number]).tolist(), strict=True))
+
+
+def states(simulator: Simulator, sample: Sample, asked: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Moment]]:
+    """The states of these steps, each with its episode's number and its step; few of an episode are held at a time."""
+    for number, group in groupby(asked, key=lambda one: one[0]):
+        places = [place for _, place in group]
+        for some in (places[first : first + _HELD] for first in range(0, len(places), _HELD)):
+            for place, moment in zip(some, moments(simulator, sample.episodes[number], some), strict=True):
+                yield number, place, moment
 
 
 def _change(space: Any, action: Any, chance: np.random.Generator) -> Callable[[int], tuple[Any, Any]]:

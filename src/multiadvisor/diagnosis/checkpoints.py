@@ -64,8 +64,7 @@ def _risen(before: Diagnosis, after: Diagnosis, fell: Estimate, between: tuple[s
 
 def _totals(one: Diagnosis) -> np.ndarray:
     """The total return of each episode, by the environment's own reward."""
-    whole = [episode for episode in one.sample.episodes if episode.complete] or list(one.sample.episodes)
-    return np.array([episode.reward.sum() for episode in whole])
+    return np.array([episode.reward.sum() for episode in one.sample.whole])
 
 
 def _per_step(one: Diagnosis, k: int) -> np.ndarray:

@@ -19,6 +19,7 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.progress import LearningBar
 from multiadvisor.diagnosis.branches import (
+    AGREEMENT,
     JITTER,
     Brancher,
     agreement,
@@ -28,10 +29,11 @@ from multiadvisor.diagnosis.branches import (
     horizon_of,
     lanes_for,
     spread_over,
+    states,
 )
 from multiadvisor.diagnosis.playground import Playground, playground
 from multiadvisor.diagnosis.policies import tried
-from multiadvisor.diagnosis.sample import KEPT, Episode, RewardTerms, Sample, Watch, gather, moments
+from multiadvisor.diagnosis.sample import KEPT, Episode, RewardTerms, Sample, Watch, gather
 from multiadvisor.diagnosis.simulator import Moment, Simulator, Worlds, simulator_of, step
 from multiadvisor.diagnosis.term_values import Closing, fit, forecasting, rows_of_numbers
 from multiadvisor.errors import BadInput
@@ -40,8 +42,6 @@ from multiadvisor.settings import number_between, whole_number
 LENGTHS, DRAWS, TRIALS, STEPS = (25, 50, 100, 200), 4, 40, 10_000
 GOOD = 0.7
 """From this correlation of short branches with whole ones on, by every term that can be known, they are long enough."""
-AGREEMENT = 0.5
-"""The correlation below which nothing is said: of two halves of the draws, and of short branches with whole ones."""
 STRONG = 0.75
 """The quantile of the trial states' differences from which on one is strong."""
 _SHAKEN = 0.05  # of the steps that values are fitted to are random, so that they know where branches lead
@@ -69,6 +69,20 @@ class Precision:
         """Whether strong differences by this term may be told."""
         return self.agreement >= AGREEMENT and (self.truth is None or self.truth >= AGREEMENT)
 
+    def as_dict(self) -> dict[str, float | None]:
+        """For JSON."""
+        return {name: None if value is None or not np.isfinite(value) else value for name, value in vars(self).items()}
+
+    def written(self) -> dict[str, str | None]:
+        """For a file: not every one is a number."""
+        return {name: None if value is None else str(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def read(cls, given: dict[str, str | None]) -> Precision:
+        """What `written` gave."""
+        figures: dict[str, Any] = {name: None if value is None else float(value) for name, value in given.items()}
+        return cls(**figures)
+
 
 @dataclass(frozen=True)
 class Consequence:
@@ -87,6 +101,8 @@ class Consequence:
     steps: int
     """That were played to know it."""
     seconds: float
+    pairs: int = 0
+    """Of branches that it was taught by; 0: it was tried out."""
 
     @property
     def told(self) -> tuple[int, ...]:
@@ -100,27 +116,31 @@ class Consequence:
     @property
     def sentence(self) -> str:
         """One plain sentence."""
-        told = [f"{self.names[k]} {self.difference[k]:+.3g} (error {self.error[k]:.1g})" for k in self.told]
+        told = [f"{self.names[k]} {self.difference[k]:+.3g} ({self._known(k)})" for k in self.told]
         rest = [name for k, name in enumerate(self.names) if k not in self.told]
+        how = f"as taught by {self.pairs:,} pairs of {self.length} steps" if self.pairs else "tried out"
         if not told:
-            return f"whether it was better cannot be told: every difference by {', '.join(rest)} is weak or uncertain"
+            every = f"{how}, every" if self.pairs else "every"
+            return f"whether it was better cannot be told: {every} difference by {', '.join(rest)} is weak or uncertain"
         tail = f"; {', '.join(rest)}: too weak or uncertain to tell" if rest else ""
-        return f"{'tried out' if self.steps else 'as branches taught'}, it brings {', '.join(told)}{tail}"
+        return f"{how}, it brings {', '.join(told)}{tail}"
+
+    def _known(self, k: int) -> str:
+        """How far a difference is known."""
+        taught = f", agrees with whole branches at r {self.precision[k].agreement:.2f}" if self.pairs else ""
+        return f"error {self.error[k]:.1g}{taught}"
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         terms = {
             name: {
                 "difference": float(self.difference[k]), "error": float(self.error[k]), "told": k in self.told,
-                **{key: _plain(value) for key, value in vars(self.precision[k]).items()},
+                **self.precision[k].as_dict(),
             }
             for k, name in enumerate(self.names)
         }  # fmt: skip
-        return {"sentence": self.sentence, "terms": terms, "length": self.length, "steps": self.steps}
-
-
-def _plain(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(value)
+        whole = {"sentence": self.sentence, "terms": terms, "length": self.length, "steps": self.steps}
+        return {**whole, "pairs": self.pairs}
 
 
 @dataclass(frozen=True)
@@ -346,13 +366,12 @@ def tried_out(
 ) -> Trial:  # fmt: skip
     """Compare the action taken with the usual other one in states that are spread over the sample."""
     space, where, compared, pairs = whole.simulator.env.action_space, [], [], []
-    for number, places in spread_over(sample, trials, seed + 1).items():
-        episode = sample.episodes[number]
-        for place, moment in zip(places, moments(whole.simulator, episode, places), strict=True):
-            chance, action = np.random.default_rng([seed, number, place, 5]), episode.actions[place]
-            where.append(moment)
-            compared.append((action, rival(moment.observation, action, chance)))
-            pairs.append(_pair(space, *compared[-1], chance))
+    for number, place, moment in states(whole.simulator, sample, spread_over(sample, trials, seed + 1)):
+        chance = np.random.default_rng([seed, number, place, 5])
+        action = sample.episodes[number].actions[place]
+        where.append(moment)
+        compared.append((action, rival(moment.observation, action, chance)))
+        pairs.append(_pair(space, *compared[-1], chance))
     effects, steps = _answered(whole, where, pairs, seed, watch)
     return Trial(where, pairs, compared, effects, seed, steps)
 

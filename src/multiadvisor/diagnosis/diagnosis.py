@@ -13,7 +13,7 @@ import numpy as np
 from multiadvisor.core.interrupt import AtOnce, deferred_interrupt
 from multiadvisor.core.intervals import Estimate, estimate
 from multiadvisor.core.progress import LearningBar
-from multiadvisor.diagnosis.branches import DRAWS, Brancher, Branches, branch, horizon_of, lanes_for
+from multiadvisor.diagnosis.branches import AGREEMENT, DRAWS, Brancher, Branches, branch, horizon_of, lanes_for
 from multiadvisor.diagnosis.branches import agreement as halves_agree
 from multiadvisor.diagnosis.findings import Finding, findings, percent
 from multiadvisor.diagnosis.idling import lingers, stuck
@@ -27,8 +27,6 @@ from multiadvisor.errors import BadInput
 from multiadvisor.settings import number_between, whole_number
 from multiadvisor.task import Advisor
 
-AGREEMENT = 0.5
-"""The correlation of two halves of the draws below which nothing is said from branches."""
 SHORT = 200
 """Steps of a branch that values of the state close, where these are calibrated: their error counts as an effect, of 100
 steps so much that the push of a small term was too small."""

@@ -1,6 +1,7 @@
-"""What `consequences` measured of a saved run, kept in its folder: asked again, it answers at once.
+"""What `consequences` measured of a saved run, and what was taught of it, kept in its folder.
 
-The environment is asked again each time whether an unchanged branch reproduces an episode.
+Asked again, it answers at once; the environment is asked again each time whether an unchanged branch reproduces an
+episode.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from multiadvisor.diagnosis.branches import Brancher
 from multiadvisor.diagnosis.consequences import Consequence, Consequences, Precision, consequences, rival_of
 from multiadvisor.diagnosis.playground import Playground, playground
 from multiadvisor.diagnosis.simulator import Simulator, simulator_of
+from multiadvisor.diagnosis.taught import Taught, read_taught
 from multiadvisor.diagnosis.term_values import Closing, Features, TermValues
 from multiadvisor.errors import BadInput
 from multiadvisor.storage.checkpoint import read_header
@@ -26,6 +28,18 @@ from multiadvisor.task import Task
 from multiadvisor.version import VERSION
 
 FILE, KIND, FORMAT = "branches.json", "multiadvisor branches", 1
+TAUGHT = "taught.json"
+
+
+def answers_for(folder: Path, agent: MultiAdvisor, *, slow: bool = True) -> Consequences | Taught:
+    """Who says what follows from an action of the agent that was saved in a folder: its environment, or where that
+    cannot be asked or is slow, what was taught of it and is kept there."""
+    try:
+        return consequences_of(folder, agent, slow=slow)
+    except BadInput:
+        if (taught := taught_in(folder, agent)) is None:
+            raise
+        return taught
 
 
 def consequences_of(
@@ -46,7 +60,19 @@ def consequences_of(
     if found is None:
         found = consequences(place.task, agent, progress=progress)
         with suppress(BadInput):  # a folder that is not ours to write
-            write_atomically(folder / FILE, seal(KIND, FORMAT, {"agent": _saved(folder, agent), **_written(found)}))
+            write_atomically(folder / FILE, seal(KIND, FORMAT, {"agent": _made(folder, agent), **_written(found)}))
+    return found
+
+
+def taught_in(folder: Path, agent: MultiAdvisor) -> Taught | None:
+    """What was taught of this agent and is kept in its folder, where anything is; refused where it is of another."""
+    if not (folder / TAUGHT).exists():
+        return None
+    found = read_taught(folder / TAUGHT)
+    if found.agent != saved(folder, agent):
+        raise BadInput(
+            f"{str(folder / TAUGHT)!r} was taught of another agent, or before this one was saved again: teach it again"
+        )
     return found
 
 
@@ -54,7 +80,7 @@ def recalled(folder: Path, agent: MultiAdvisor, task: Task) -> Consequences | No
     """What is kept for this agent, and nothing where it was changed since."""
     try:
         known = read_sealed(folder / FILE, KIND, FORMAT, "remove it")
-        if known["agent"] != _saved(folder, agent):
+        if known["agent"] != _made(folder, agent):
             return None
         place = playground(task)
         return _read(known, agent, place, *_simulator(place, agent))
@@ -71,23 +97,36 @@ def _simulator(place: Playground, agent: MultiAdvisor) -> tuple[Simulator, str]:
     return simulator, method
 
 
-def _saved(folder: Path, agent: MultiAdvisor) -> str:
+def saved(folder: Path, agent: MultiAdvisor) -> str:
     """What names an agent as it was saved; refused where it has learned since."""
     header = read_header(folder)
     if header.get("steps") != agent.steps:
         raise BadInput("the agent has learned since it was saved")
-    return digest(canonical({"agent": header, "version": VERSION}))
+    return digest(canonical(header))
 
 
-def tried_out(asked: Consequences, seed: int, actions: Any, state: Any, against: Any = None) -> Consequence:
+def _made(folder: Path, agent: MultiAdvisor) -> str:
+    """What names an agent as it was saved, and who measured it."""
+    return f"{saved(folder, agent)} {VERSION}"
+
+
+def answered(
+    asked: Consequences | Taught, agent: MultiAdvisor, seed: int, actions: Any, state: Any, against: Any = None
+) -> Consequence:
     """What the last of these actions of the episode that this seed began brings that another one, by default the usual
     one, would not.
 
-    Actions are as learners count them, but the other one, which is the environment's own; the state, which a compiled
-    world begins in, is the one in which the last was taken.
+    Actions are as learners count them, but the other one, which is the environment's own; the state, or observation,
+    is the one in which the last was taken.
     """
-    task = asked.place.task
+    task = agent.task
     *before, taken = map(task.played, actions)
+    if isinstance(asked, Taught):
+        if state is None:
+            raise BadInput("the trace did not keep this step's observation, of which was taught: leave --trace out")
+        if against is None:
+            against = rival_of(agent, playground(task))(state, taken, np.random.default_rng(0))
+        return asked.compare(state, taken, against)
     moment = asked.at(0, x=state) if task.adapter is None else asked.at(seed, before)
     return asked.compare(moment, taken, against)
 
@@ -97,9 +136,8 @@ def _written(made: Consequences) -> dict[str, Any]:
     brancher, closing = made.brancher, made.brancher.close
     return {
         "gamma": brancher.gamma, "length": brancher.horizon, "draws": brancher.draws, "longest": made.longest,
-        "precision": [{name: None if value is None else str(value) for name, value in vars(one).items()}
-                      for one in made.precision],  # not every one is a number
-        "steps": made.steps, "seconds": made.seconds, "closing": None if closing is None else _closing_written(closing),
+        "precision": [one.written() for one in made.precision], "steps": made.steps, "seconds": made.seconds,
+        "closing": None if closing is None else _closing_written(closing),
     }  # fmt: skip
 
 
@@ -110,10 +148,7 @@ def _read(
     brancher = Brancher(
         (simulator,), place.policy(agent), place.terms, known["gamma"], known["length"], closing, known["draws"]
     )
-    figures: list[dict[str, Any]] = [
-        {name: None if value is None else float(value) for name, value in one.items()} for one in known["precision"]
-    ]
-    precision = tuple(Precision(**one) for one in figures)
+    precision = tuple(map(Precision.read, known["precision"]))
     place = replace(place, env=simulator.env)
     counts = known["longest"], known["steps"], known["seconds"]
     return Consequences(place, brancher, precision, method, *counts, rival_of(agent, place))

@@ -114,9 +114,13 @@ class Sample:
 
     @property
     def returns(self) -> np.ndarray:
-        """The undiscounted return by term [episodes, K], before weights, of whole episodes; of all, where none is."""
-        whole = [one for one in self.episodes if one.complete] or list(self.episodes)
-        return np.array([one.terms.sum(axis=0) for one in whole])
+        """The undiscounted return by term [episodes, K], before weights, of whole episodes."""
+        return np.array([one.terms.sum(axis=0) for one in self.whole])
+
+    @property
+    def whole(self) -> list[Episode]:
+        """The episodes that came to their end; all, where none did."""
+        return [one for one in self.episodes if one.complete] or list(self.episodes)
 
 
 def gather(

@@ -8,6 +8,7 @@ measured and told; what does not agree is withheld.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,7 +33,7 @@ from multiadvisor.diagnosis.sample import LARGE, Watch, gather
 from multiadvisor.diagnosis.term_values import Features, features_for
 from multiadvisor.errors import BadInput
 from multiadvisor.settings import whole_number
-from multiadvisor.storage.files import write_atomically
+from multiadvisor.storage.files import check_replaceable, write_atomically
 from multiadvisor.storage.sealed import read_sealed, seal
 
 PAIRS = 3_000
@@ -68,6 +69,8 @@ class Taught:
     pairs: int
     seconds: float
     """CPU time that teaching took."""
+    agent: str = ""
+    """The saved agent of ours whose answers these are; empty of another policy."""
 
     def compare(self, observation: Any, action: Any, against: Any) -> Consequence:
         """What the action brings in the state with this observation that the other one would not."""
@@ -75,7 +78,9 @@ class Taught:
         seen = _numbers([observation], self.choices[0])
         found = self.said(seen, _apart([action], [against], self.choices[1]))[0]
         seconds = time.process_time() - start
-        return Consequence(self.names, action, against, found, self.error, self.precision, self.length, 0, seconds)
+        return Consequence(
+            self.names, action, against, found, self.error, self.precision, self.length, 0, seconds, self.pairs
+        )
 
     def said(self, seen: np.ndarray, apart: np.ndarray) -> np.ndarray:
         """The differences [B, K] for observations [B, d] and what two actions differ by [B, A]."""
@@ -85,8 +90,15 @@ class Taught:
         """Write it into a file."""
         own = {**vars(self), "features": {name: one.tolist() for name, one in vars(self.features).items()},
                "coefficients": self.coefficients.tolist(), "error": self.error.tolist(),
-               "precision": [[str(one) for one in vars(term).values()] for term in self.precision]}  # fmt: skip
+               "precision": [one.written() for one in self.precision]}  # fmt: skip
         write_atomically(place, seal(KIND, FORMAT, own))
+
+    def as_dict(self) -> dict[str, Any]:
+        """How it was taught and how far it holds, for JSON."""
+        terms = {
+            name: {**one.as_dict(), "holds": one.holds} for name, one in zip(self.names, self.precision, strict=True)
+        }
+        return {"pairs": self.pairs, "length": self.length, "seconds": self.seconds, "terms": terms}
 
     def __str__(self) -> str:
         lines = [f"taught by {self.pairs:,} pairs of {self.length} steps in {self.seconds:.1f} s of CPU time"]
@@ -102,19 +114,27 @@ def read_taught(place: Path) -> Taught:
     own = read_sealed(place, KIND, FORMAT, "teach it again")
     try:
         own["features"] = Features(**{name: np.array(one) for name, one in own["features"].items()})
-        own["precision"] = tuple(Precision(*map(float, one)) for one in own["precision"])
+        own["precision"] = tuple(map(Precision.read, own["precision"]))
         own["choices"] = tuple(one and tuple(one) for one in own["choices"])
         return Taught(
             **{**own, "names": tuple(own["names"]), **{k: np.array(own[k]) for k in ("coefficients", "error")}}
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, AttributeError):
         raise BadInput(f"{str(place)!r} does not hold what was taught: teach it again") from None
 
 
+def check_place(place: Path) -> None:
+    """Refuse a file that cannot be written, or that is none of ours, before anything is played."""
+    is_ours = lambda content: KIND.encode() in content  # noqa: E731
+    check_replaceable(place, "save what is taught to", "a file of taught answers", is_ours, 1 << 28)
+
+
 def teach(
-    asked: Consequences, pairs: int = PAIRS, *, trials: int = 2 * TRIALS, seed: int = 0, progress: bool | None = None
-) -> Taught:
-    """Teach answers by so many pairs of short branches, and compare them with whole ones in `trials` other states.
+    asked: Consequences, pairs: int = PAIRS, *, steps: int = STEPS, trials: int = 2 * TRIALS, seed: int = 0,
+    progress: bool | None = None,
+) -> Taught:  # fmt: skip
+    """Teach answers by so many pairs of short branches, in episodes of `steps` steps, and compare them with whole ones
+    in `trials` states of others.
 
     The action taken is compared with what it is usually compared with in half of them, and with any other in the rest.
     """
@@ -128,14 +148,15 @@ def teach(
 
     with asked.place.held(), LearningBar(pairs, progress, "teaching") as bar:
         play, once = (brancher.simulator, brancher.policy.act, brancher.terms), replace(brancher, draws=1)
-        sample = gather(*play, max(STEPS, pairs), seed + 2_000_000, Watch())
+        sample = gather(*play, max(steps, pairs), seed + 2_000_000, Watch())
         parts = []
-        for number, places in spread_over(sample, pairs, seed).items():  # few states are held at a time
-            own = replace(sample, episodes=sample.episodes[number : number + 1])
-            found = tried_out(once, own, rival, len(places), seed + number, Watch(bar.advance))
+        for number, count in Counter(number for number, _ in spread_over(sample, pairs, seed)).items():
+            own = replace(sample, episodes=sample.episodes[number : number + 1])  # whose states alone are held
+            found = tried_out(once, own, rival, count, seed + number, Watch(bar.advance))
             parts.append((*_rows(found, choices), found.effects[:, 0]))
         whole = replace(brancher, horizon=horizon_of(brancher.gamma, asked.longest), close=None)
-        trial = tried_out(whole, gather(*play, STEPS // 2, seed + 3_000_000, Watch()), rival, trials, seed, Watch())
+        other = gather(*play, max(steps // 2, trials), seed + 3_000_000, Watch())
+        trial = tried_out(whole, other, rival, trials, seed, Watch())
     seen, apart, effects = (np.concatenate(part) for part in zip(*parts, strict=True))
     features = features_for(seen, seed)
     made = Taught(brancher.terms.names, features, _fitted(features(seen), apart, effects), choices, (), np.zeros(0),

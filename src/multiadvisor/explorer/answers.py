@@ -25,7 +25,8 @@ from multiadvisor.core.intervals import Estimate, estimate, paired
 from multiadvisor.diagnosis.consequences import Consequences, consequences
 from multiadvisor.diagnosis.diagnosis import Evidence, diagnose
 from multiadvisor.diagnosis.findings import findings, percent
-from multiadvisor.diagnosis.kept import FILE, recalled
+from multiadvisor.diagnosis.kept import FILE, recalled, taught_in
+from multiadvisor.diagnosis.taught import Taught
 from multiadvisor.errors import BadInput, short
 from multiadvisor.settings import Settings
 from multiadvisor.task import Advisor, Task
@@ -300,11 +301,12 @@ def prepared(agent: MultiAdvisor) -> Consequences | None:
     return None
 
 
-def kept(agent: MultiAdvisor, folder: Path | None) -> Consequences | None:
-    """The same, as `multiadvisor explain` has prepared it for this run."""
-    if folder is None or not (folder / FILE).exists():
+def kept(agent: MultiAdvisor, folder: Path | None) -> Consequences | Taught | None:
+    """The same, as `multiadvisor explain` has prepared it for this run, or as `diagnose --teach` taught it."""
+    if folder is None:
         return None
-    return recalled(folder, agent, own_environment(agent.task))
+    found = recalled(folder, agent, own_environment(agent.task)) if (folder / FILE).exists() else None
+    return found or taught_in(folder, agent)
 
 
 def own_environment(task: Task) -> Task:

@@ -18,9 +18,10 @@ from multiadvisor.analysis.episodes import Episodes, numbers_of
 from multiadvisor.core.intervals import paired
 from multiadvisor.core.rng import CHOICE, EVALUATION, draw_python, evaluation_seed, stream_key
 from multiadvisor.diagnosis.consequences import Consequences
-from multiadvisor.diagnosis.kept import tried_out
+from multiadvisor.diagnosis.kept import answered
 from multiadvisor.diagnosis.policies import seed_everything
 from multiadvisor.diagnosis.simulator import Moment, Simulator, simulator_of
+from multiadvisor.diagnosis.taught import Taught
 from multiadvisor.envs.step import copied
 from multiadvisor.errors import BadInput
 from multiadvisor.explain.decisions import decider_of
@@ -95,15 +96,25 @@ def fan(
     }  # fmt: skip
 
 
-def consequence(asked: Consequences, trace: Episodes, episode: int, step: int, number: int) -> str:
-    """By short branches that are closed by values: what the alternative brings, as far as it can be believed."""
+def consequence(
+    asked: Consequences | Taught, agent: MultiAdvisor, trace: Episodes, episode: int, step: int, number: int
+) -> str:
+    """By short branches that are closed by values, or as these taught: what the alternative brings, as far as it can be
+    believed."""
     actions = trace.actions_of(episode)[: step + 1]
-    other = asked.place.task.played(alternative(asked.place.task, actions[step], number))
+    other = agent.task.played(alternative(agent.task, actions[step], number))
     seed = evaluation_seed(trace.header["draws"], trace.header["seed"], episode)
-    state = None if trace.x is None else trace.states(episode)[step]
-    found = tried_out(asked, seed, actions, state, against=other)
+    found = answered(asked, agent, seed, actions, trace.seen(episode, step), against=other)
     # what is asked here is what the other action brings
-    return f"By {asked.brancher.draws} short branches: {replace(found, difference=-found.difference).sentence}."
+    said = replace(found, difference=-found.difference).sentence
+    if isinstance(asked, Taught):
+        return f"{said[:1].upper()}{said[1:]}."
+    return f"By {asked.brancher.draws} short branches: {said}."
+
+
+def unplayed(step: int, sentence: str, note: str) -> dict[str, Any]:
+    """An answer without branches, as the page draws and says it."""
+    return {"step": step, "count": 0, "sentence": sentence, "note": note, "every": 1, "measure": "", "actions": []}
 
 
 class Branching:
@@ -175,8 +186,10 @@ class Branching:
         for action in trace.actions_of(episode)[:step]:
             before.append(adapter.played(action))
             observation = self._simulator.env.step(before[-1])[0]
-        seen = None if trace.observed is None else trace.observed[trace.span(episode).start + episode + step]
-        if seen is not None and not np.array_equal(numbers_of(observation), seen, equal_nan=True):
+        known = trace.observed is None or np.array_equal(
+            numbers_of(observation), trace.seen(episode, step), equal_nan=True
+        )
+        if not known:
             raise BadInput(f"task {self._task.name!r} is not reproducible before step {step}: run check_task on it")
         return Moment(seed, tuple(before), copied(observation), self._simulator.save())
 

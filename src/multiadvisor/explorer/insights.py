@@ -19,6 +19,7 @@ from multiadvisor.analysis.episodes import Episodes, play
 from multiadvisor.analysis.moments import moments
 from multiadvisor.analysis.stuck import Stuck, find_stuck
 from multiadvisor.diagnosis.consequences import Consequences
+from multiadvisor.diagnosis.taught import Taught
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.answers import beside, comparison, diagnosed, diagnosis_card, kept, prepared, report_card
 from multiadvisor.explorer.bundle import episode_pack, pack, run_pack
@@ -139,14 +140,17 @@ class Insights:
         entry = self._library.entry(name)
         with self._diagnosing:
             found = entry.once("diagnosis", lambda: diagnosed(entry.agent))
-            entry.known["consequences"] = self.consequences(entry) or prepared(entry.agent)
+            with contextlib.suppress(BadInput):  # what was taught of another agent is no reason to say nothing
+                entry.known["consequences"] = self.consequences(entry)
+            entry.known["consequences"] = entry.known.get("consequences") or prepared(entry.agent)
             return diagnosis_card(found)
 
-    def consequences(self, entry: Entry) -> Consequences | None:
-        """Who answers what follows from an action, where that was prepared: by a diagnosis here, or for `explain`."""
+    def consequences(self, entry: Entry) -> Consequences | Taught | None:
+        """Who answers what follows from an action, where that was prepared: by a diagnosis here, or for `explain`; or
+        what was taught. Refused where that was of another agent."""
         if entry.known.get("consequences") is None:
             entry.known["consequences"] = kept(entry.agent, entry.folder)
-        found: Consequences | None = entry.known["consequences"]
+        found: Consequences | Taught | None = entry.known["consequences"]
         return found
 
     def stuck(self, name: str, number: int) -> dict[str, Any]:

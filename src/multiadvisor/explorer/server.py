@@ -30,10 +30,11 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.analysis.episodes import Episodes
 from multiadvisor.analysis.theory.boards import has_tables
+from multiadvisor.diagnosis.taught import Taught
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer import gallery, onefile
 from multiadvisor.explorer.answers import command, named_weights, preview
-from multiadvisor.explorer.branching import Branching, alternatives, consequence
+from multiadvisor.explorer.branching import Branching, alternatives, consequence, unplayed
 from multiadvisor.explorer.following import RunWatchers
 from multiadvisor.explorer.guards import PROTOCOL, SCHEME, Guard, Keys
 from multiadvisor.explorer.insights import STATIC, TIPS, Albums, Answering, Insights, answers_of, whole
@@ -235,11 +236,21 @@ class Explorer:
             tried = (done,) if done == number else (done, number)
             found = what_if(agent, trace.states(episode)[step], step, tried, weights, tell=tell)
         else:
-            branching: Branching = entry.once("branching", lambda: Branching(agent))
-            found = branching.what_if(trace, episode, step, number, CONTINUATIONS)
-        asked = self.insights.consequences(entry)
-        if asked is not None and weights is None and len(found["actions"]) > 1:
-            found["note"] += " " + consequence(asked, trace, episode, step, number)
+            try:
+                branching: Branching = entry.once("branching", lambda: Branching(agent))
+                found = branching.what_if(trace, episode, step, number, CONTINUATIONS)
+            except BadInput as error:
+                taught = self.insights.consequences(entry)
+                if not isinstance(taught, Taught):
+                    raise
+                return unplayed(step, consequence(taught, agent, trace, episode, step, number), f"{error}.")
+        if weights is None and len(found["actions"]) > 1:
+            try:
+                asked = self.insights.consequences(entry)
+                more = "" if asked is None else consequence(asked, agent, trace, episode, step, number)
+            except BadInput as error:
+                more = f"({error})"
+            found["note"] += f" {more}" * bool(more)
         return found
 
     def _retrain(
