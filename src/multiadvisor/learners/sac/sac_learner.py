@@ -27,6 +27,7 @@ from multiadvisor.learners.network_learner import (
     NetworkLearner,
     Player,
 )
+from multiadvisor.learners.packed import Packed, pack
 from multiadvisor.learners.protocol import (
     Advice,
     ComparedActions,
@@ -183,7 +184,19 @@ class ContinuousLearner(NetworkLearner):
     def _see(self) -> None:
         """Take a copy of the actor for acting: the original's memory is given away at the next update."""
         alone = None if len(self.seeds) == 1 else ...  # an axis for the only run
-        self.actor: Layers = jax.tree.map(lambda leaf: np.array(leaf)[alone], self.state.control.actor.networks)
+        leaves = self._control.first(2 * (1 + len(self.own.hidden)))  # weights and biases by turns
+        self.actor: Layers = tuple((leaves[k][alone], leaves[k + 1][alone]) for k in range(0, len(leaves), 2))
+
+    @property
+    def state(self) -> Learned:
+        """Actor, critics and what their update needs, as NumPy arrays."""
+        return Learned(self._control.copied(), None if self._beside is None else self._beside.copied())
+
+    @state.setter
+    def state(self, state: Learned) -> None:
+        stacked = len(self.seeds) > 1
+        self._control: Packed = pack(state.control, stacked)
+        self._beside = None if state.beside is None else pack(state.beside, stacked)
 
     def _own(self, networks: Any, run: int = 0) -> Any:
         """One run's networks, as NumPy arrays."""
@@ -201,7 +214,8 @@ class ContinuousLearner(NetworkLearner):
     def judge(self, state: Any, actions: np.ndarray, run: int = 0) -> ActionValues:
         """What the critics say of actions [k, d], each number from -1 to 1."""
         seen = np.concatenate([np.repeat(self._row(state)[None], len(actions), axis=0), actions], axis=1)
-        twins = self._own(self.state.control.critic.learned.networks, run)
+        learned = self.state
+        twins = self._own(learned.control.critic.learned.networks, run)
         each_twin = [forward(twin, seen) for twin in twins]  # [k, H] each
         task, kind = self.task, MODES[self.critics]
         active = self.env.active_in(state).astype(bool) if self._activity else np.ones(task.n, bool)
@@ -209,7 +223,8 @@ class ContinuousLearner(NetworkLearner):
         sums = np.stack([each @ mix for each in each_twin])  # [2, k]
         chosen, lower = each_twin, sums.argmin(axis=0)
         if kind.beside is not None:
-            (beside,) = self._own(self.state.beside.learned.networks, run)
+            assert learned.beside is not None
+            (beside,) = self._own(learned.beside.learned.networks, run)
             chosen, lower, twins = [forward(beside, seen)], np.zeros(len(actions), int), (beside,)
         values = np.stack([chosen[twin][k] for k, twin in enumerate(lower)]).T.astype(np.float64)  # [H, k]
         slope = slopes(twins[lower[0]], seen[0])[:, self.columns.features :]  # [H, d]
@@ -312,7 +327,8 @@ class ContinuousLearner(NetworkLearner):
         """
         self.weighed = self._weigh(task)
         self.task = self.env.task = task
-        beside = self.state.beside
+        state = self.state
+        beside = state.beside
         if not anew or beside is None:
             return
         mix = np.append(task.weights, 1.0).astype(np.float32)  # [n + 1]
@@ -322,8 +338,7 @@ class ContinuousLearner(NetworkLearner):
             return (*before, ((mix @ weight)[..., None, :], (bias @ mix)[..., None]))
 
         twins = collapsed(beside.learned.networks[0]), collapsed(beside.target[0])
-        control = self.state.control._replace(critic=self._program.start_critic(twins))
-        self.state = self.state._replace(control=control)
+        self.state = state._replace(control=state.control._replace(critic=self._program.start_critic(twins)))
 
     # ---- learning ----------------------------------------------------------------------------------------------------
     def _begin(self) -> None:
@@ -350,7 +365,10 @@ class ContinuousLearner(NetworkLearner):
 
     def _seen(self, observations: np.ndarray) -> np.ndarray:
         """Observations [N, F] of all runs as the networks see them, [S, N / S, F]."""
-        return observations.astype(np.float32).reshape(len(self.seeds), -1, self.columns.features) * self._scale
+        return (
+            observations.astype(np.float32, copy=False).reshape(len(self.seeds), -1, self.columns.features)
+            * self._scale
+        )
 
     def _actions(self) -> np.ndarray:
         actions = self._exploring(self._seen(self.current), self.rounds).astype(np.float32)
@@ -400,8 +418,7 @@ class ContinuousLearner(NetworkLearner):
         if len(self.seeds) == 1:
             rows, normal = rows[0], normal[0]
         rates = np.array(self.own.rates(self.updates), np.float32)
-        control, loss = self._program.update(self.state.control, self.weighed, rows, normal, rates)
-        self.state = self.state._replace(control=control)
+        self._control, loss = self._program.update(self._control, self.weighed, rows, normal, rates)
         losses = [loss, *self._value(rows, normal, rates)]
         self._loss = losses[0], count
         self.updates += count
@@ -414,15 +431,14 @@ class ContinuousLearner(NetworkLearner):
 
     def _value(self, rows: np.ndarray, normal: np.ndarray, rates: np.ndarray) -> list[Any]:
         """Every so many updates, one of the critic beside: a program of its own, lest the other be disturbed."""
-        if self.state.beside is None:
+        if self._beside is None:
             return []
         due = np.flatnonzero((self.updates + np.arange(self.own.updates_at_once)) % self.own.advisors_train_freq == 0)
         if not len(due):
             return []
         axis = 0 if len(self.seeds) == 1 else 1
         parts = (np.take(rows, due, axis=axis), np.take(normal, due, axis=axis), rates[due])
-        beside, loss = self._program.value(self.state.beside, self.state.control, self.weighed, *parts)
-        self.state = self.state._replace(beside=beside)
+        self._beside, loss = self._program.value(self._beside, self._control, self.weighed, *parts)
         return [loss]
 
     # ---- episodes that somebody else plays ---------------------------------------------------------------------------
