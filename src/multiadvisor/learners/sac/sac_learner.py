@@ -26,6 +26,7 @@ from multiadvisor.learners.network_learner import (
     SCORE_SUM,
     NetworkLearner,
     Player,
+    refuse_infinite,
 )
 from multiadvisor.learners.packed import Packed, pack
 from multiadvisor.learners.protocol import (
@@ -34,7 +35,6 @@ from multiadvisor.learners.protocol import (
     Decision,
     Learner,
     nobody,
-    not_finite,
     push_shares,
 )
 from multiadvisor.learners.sac.actor_critic import Layers, explored, forward, initial, means, slopes
@@ -208,8 +208,11 @@ class ContinuousLearner(NetworkLearner):
 
     def choose(self, state: Any, run: int = 0) -> np.ndarray:
         """The actor's own action in one state, [d] from -1 to 1."""
-        found: np.ndarray = means(tuple((w[run], b[run]) for w, b in self.actor), self._row(state)[None])[0]
+        found: np.ndarray = means(self._actor_of(run), self._row(state)[None])[0]
         return found
+
+    def _actor_of(self, run: int) -> Layers:
+        return tuple((weight[run], bias[run]) for weight, bias in self.actor)
 
     def judge(self, state: Any, actions: np.ndarray, run: int = 0) -> ActionValues:
         """What the critics say of actions [k, d], each number from -1 to 1."""
@@ -357,10 +360,7 @@ class ContinuousLearner(NetworkLearner):
         with np.errstate(all="ignore"):  # what is not finite is refused below
             action = explored(self.actor, observation, noise[:, : observation.shape[1]])
         if not np.isfinite(action).all():
-            raise Diverged(
-                f"the actor's action is no longer finite ({self.steps} steps): lower the learning rate, or look for an "
-                "observation that is not finite"
-            )
+            raise self._diverged("the actor's action")
         return action
 
     def _seen(self, observations: np.ndarray) -> np.ndarray:
@@ -378,10 +378,9 @@ class ContinuousLearner(NetworkLearner):
         columns, seen = self.columns, self._seen(before)
         shape = seen.shape[:2]
         played = ~step.begun
-        if not np.isfinite(step.reward[played]).all():
-            wrong = np.argwhere(~np.isfinite(step.reward) & played[:, None])[0, 1]
-            # the episodes have gone on and the memory has not: what was saved before is better
-            raise not_finite(self.task.names[wrong], Diverged)
+        everywhere = bool(played.all())
+        # where it is raised, the episodes have gone on and the memory has not: what was saved before is better
+        refuse_infinite(self.task.names, step.reward if everywhere else step.reward[played], Diverged)
         rows = np.empty((*shape, columns.width), np.float32)
         batch = columns.split(rows)
         batch.observation[...] = seen
@@ -394,12 +393,12 @@ class ContinuousLearner(NetworkLearner):
         if columns.activity:
             batch.active[...] = step.advisors.reshape(*shape, -1)
             batch.next_active[...] = step.next_advisors.reshape(*shape, -1)
-        self.memory.add(rows if played.all() else rows[:, played])
+        self.memory.add(rows if everywhere else rows[:, played])
         self.times += played
         with np.errstate(over="ignore"):
             self.tally[:, SCORE] += np.where(played, step.reward @ self.task.weights, 0.0)
-        if step.over.any():
-            over = step.over & played
+        over = step.over & played
+        if np.count_nonzero(over):  # faster than `any`
             self.tally[over, SCORE_SUM] += self.tally[over, SCORE]
             self.tally[over, DONE] += 1
             self.tally[over, SCORE] = 0.0
@@ -424,10 +423,7 @@ class ContinuousLearner(NetworkLearner):
         self.updates += count
         self._see()
         if not all(np.isfinite(np.asarray(loss)).all() for loss in losses):
-            raise Diverged(
-                f"the loss of the critics is no longer finite ({self.steps} steps): lower the learning rate, or look "
-                "for an observation that is not finite"
-            )
+            raise self._diverged("the loss of the critics")
 
     def _value(self, rows: np.ndarray, normal: np.ndarray, rates: np.ndarray) -> list[Any]:
         """Every so many updates, one of the critic beside: a program of its own, lest the other be disturbed."""
@@ -450,7 +446,7 @@ class ContinuousLearner(NetworkLearner):
     # ---- playing without learning ------------------------------------------------------------------------------------
     def _player(self, run: int, keys: list[np.uint64]) -> Player:
         """The actor's own actions [N, d], without noise."""
-        actor = tuple((weight[run], bias[run]) for weight, bias in self.actor)
+        actor = self._actor_of(run)
         return lambda seen, _: means(actor, seen.astype(np.float32) * self._scale).astype(np.float32)
 
     # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
