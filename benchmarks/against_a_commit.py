@@ -82,7 +82,6 @@ def _agent(case: Case, old: dict[str, str]) -> Any:
 def serve(case: Case, old: dict[str, str]) -> None:
     """Learn for as many steps as each line says, and answer with the CPU seconds that it took."""
     answers = sys.stdout
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # both on one core, so that both have the same neighbours
     with contextlib.redirect_stdout(sys.stderr):  # where libraries greet
         agent = _agent(case, old)
         agent.learn(case.own.get("learning_starts", 0) + 4 * case.block, progress=False)  # compiles
@@ -147,6 +146,7 @@ def main() -> None:
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # both on one core, with the same neighbours
         serve(CASES[given.serve], json.loads(os.environ["OLD_NAMES"]))
         return
     if not given.commit:
