@@ -1,11 +1,13 @@
 """Benchmarks measure what they say: single questions, the sweep, and other libraries by their greedy episodes."""
 
+import io
 import json
 
 import gymnasium
 import numpy as np
 import pytest
 
+import against_a_commit
 from measures import act as benchmark_act
 from measures import sweep as benchmark_sweep
 from multiadvisor.cli import main
@@ -61,6 +63,19 @@ def test_a_sweep_is_measured():
     lines = benchmark_sweep.describe("sweep", result).splitlines()
     assert "30 runs" in lines[1]
     assert len(lines) == 3
+
+
+# ---- an older commit -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["sac-pendulum-nine", "dqn-cartpole", "tables-frozen-lake"])
+def test_one_of_two_commits_answers_with_the_time_of_each_block_and_its_score(name, monkeypatch, capsys):
+    case = against_a_commit.CASES[name]._replace(block=2)
+    own = {**case.own, "learning_starts": 8} if case.own else {}
+    monkeypatch.setattr(against_a_commit.sys, "stdin", io.StringIO("3\n3\n"))
+    against_a_commit.serve(case._replace(own=own), {})
+    *times, score = map(float, capsys.readouterr().out.split())
+    assert len(times) == 2
+    assert min(times) > 0
+    assert np.isfinite(score)
 
 
 # ---- other libraries -------------------------------------------------------------------------------------------------

@@ -242,7 +242,7 @@ class BoxActions:
 
     def to_environment(self, action: np.ndarray) -> np.ndarray:
         """The environment's actions [..., *shape] of the learner's [..., size]."""
-        given = np.clip(self._middle + self._half * action, self._low, self._high)
+        given = np.minimum(np.maximum(self._middle + self._half * action, self._low), self._high)  # faster than clip
         return np.asarray(given, self.dtype).reshape(given.shape[:-1] + self.shape)
 
     def from_environment(self, action: Any, name: str) -> np.ndarray:

@@ -130,6 +130,13 @@ class NetworkLearner(Learner):
         due = max(steps - own.learning_starts, 0) // own.train_freq if steps >= own.batch_size else 0
         return due - due % own.updates_at_once
 
+    def _diverged(self, what: str, whose: str = "") -> Diverged:
+        """The complaint about what is no longer finite."""
+        return Diverged(
+            f"{what} is no longer finite ({whose}{self.steps} steps): lower the learning rate, or look for an "
+            "observation that is not finite"
+        )
+
     def _catch_up(self) -> None:
         """The updates that are due."""
         due = self._due()
@@ -261,7 +268,7 @@ class NetworkLearner(Learner):
             self.encoder.convert(seen)[None] for seen in (transition.observation, transition.next_observation)
         )
         step = self.env.read(transition)
-        _refuse_infinite(self.task.names, step.reward)
+        refuse_infinite(self.task.names, step.reward)
         self._watching, self._opened = True, False
         self.current, self.active = after, step.next_advisors
         self._remember(step, before, after)
@@ -316,11 +323,11 @@ class NetworkLearner(Learner):
             self.task.adapter.lock.user = self
 
 
-def _refuse_infinite(names: tuple[str, ...], reward: np.ndarray) -> None:
+def refuse_infinite(names: tuple[str, ...], reward: np.ndarray, kind: type[BadInput] = BadInput) -> None:
     """Refuse rewards [N, n] that are not finite."""
-    wrong = ~np.isfinite(reward).all(axis=0)  # [n]
-    if wrong.any():
-        raise not_finite(names[int(np.argmax(wrong))])
+    if not np.isfinite(reward).all():
+        wrong = ~np.isfinite(reward).all(axis=0)  # [n]
+        raise not_finite(names[int(np.argmax(wrong))], kind)
 
 
 # ---- episodes without learning --------------------------------------------------------------------------------------
@@ -336,7 +343,7 @@ class EpisodeStatistics:
         """One step more: reward [N, n], terminated [N], and the number of the episode that it belongs to [N], or -1."""
         place = np.flatnonzero(episode >= 0)
         at = episode[place], place
-        _refuse_infinite(self.names, reward[place])
+        refuse_infinite(self.names, reward[place])
         with np.errstate(over="ignore"):  # a sum that is no longer finite is refused with the episodes
             self.returns[at] += reward[place]
         self.length[at] += 1

@@ -242,10 +242,7 @@ class DeepLearner(NetworkLearner):
         self._loss = loss[0] / count
         if not np.isfinite(loss).all():
             run, advisor = np.argwhere(~np.isfinite(loss))[0]
-            raise Diverged(
-                f"the loss of advisor {self.split.names[advisor]!r} is no longer finite (seed {self.seeds[run]}, "
-                f"{self.steps} steps): lower the learning rate, or look for an observation that is not finite"
-            )
+            raise self._diverged(f"the loss of advisor {self.split.names[advisor]!r}", f"seed {self.seeds[run]}, ")
 
     # ---- playing without learning ------------------------------------------------------------------------------------
     def evaluate_all(self, episodes: int, seed: int) -> list[EpisodeReturns]:

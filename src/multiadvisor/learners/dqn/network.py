@@ -148,7 +148,7 @@ def _patches(x: Array, stride: int, xp: Any) -> Array:
 
 
 def initial(plan: Plan, seeds: Sequence[int]) -> Network:
-    """A network for each seed, NumPy arrays: uniform in +-1 / sqrt(inputs), independent of the release of JAX."""
+    """A network for each seed, NumPy arrays."""
     runs = [_initial_one(plan, np.random.default_rng([seed, 0x0DEE9])) for seed in seeds]
     stacked: Network = jax.tree.map(lambda *leaves: np.stack(leaves), *runs)
     return stacked
@@ -180,13 +180,15 @@ def check_saved(plan: Plan, runs: int, saved: Shapes) -> None:
             raise BadInput("the checkpoint's network does not fit this task and its settings: restore it from a copy")
 
 
+def initial_layer(generator: np.random.Generator, inputs: int, outputs: int, networks: int = 1) -> Layer:
+    """A layer [G, in, out] of so many networks: uniform in +-1 / sqrt(inputs), independent of the release of JAX."""
+    limit = 1.0 / np.sqrt(inputs)
+    weight = generator.uniform(-limit, limit, (networks, inputs, outputs)).astype(np.float32)
+    return Layer(weight, generator.uniform(-limit, limit, (networks, 1, outputs)).astype(np.float32))
+
+
 def _initial_one(plan: Plan, generator: np.random.Generator) -> Network:
-    networks = len(plan.masks)
-
-    def layer(inputs: int, outputs: int) -> Layer:
-        limit = 1.0 / np.sqrt(inputs)
-        weight = generator.uniform(-limit, limit, (networks, inputs, outputs)).astype(np.float32)
-        return Layer(weight, generator.uniform(-limit, limit, (networks, 1, outputs)).astype(np.float32))
-
-    convolutions, (*hidden, last) = (tuple(layer(*size) for size in part) for part in layer_sizes(plan))
+    convolutions, (*hidden, last) = (
+        tuple(initial_layer(generator, *size, len(plan.masks)) for size in part) for part in layer_sizes(plan)
+    )
     return Network(convolutions, tuple(hidden), last, plan)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.learners.dqn.backend import jax, jnp
+from multiadvisor.learners.dqn.network import initial_layer
 
 Array = Any
 Layers = tuple[tuple[Array, Array], ...]
@@ -22,14 +23,10 @@ _LOG_2, _LOG_2_PI = float(np.log(2.0)), float(np.log(2.0 * np.pi))
 
 
 def initial(generator: np.random.Generator, inputs: int, hidden: Sequence[int], outputs: int) -> Layers:
-    """Uniform in +-1 / sqrt(inputs), NumPy arrays, independent of the release of JAX."""
-    layers = []
-    for width, height in pairwise((inputs, *hidden, outputs)):
-        limit = 1.0 / np.sqrt(width)
-        weight = generator.uniform(-limit, limit, (width, height)).astype(np.float32)
-        layers.append((weight, generator.uniform(-limit, limit, height).astype(np.float32)))
-    weight, bias = layers[-1]
-    return (*layers[:-1], (np.ascontiguousarray(weight.T), bias))
+    """Fresh layers, NumPy arrays."""
+    made = [initial_layer(generator, *size) for size in pairwise((inputs, *hidden, outputs))]
+    *before, (weight, bias) = ((layer.weight[0], layer.bias[0, 0]) for layer in made)
+    return (*before, (np.ascontiguousarray(weight.T), bias))
 
 
 def forward(layers: Layers, x: Array) -> Array:

@@ -26,14 +26,15 @@ from multiadvisor.learners.network_learner import (
     SCORE_SUM,
     NetworkLearner,
     Player,
+    refuse_infinite,
 )
+from multiadvisor.learners.packed import Packed, pack
 from multiadvisor.learners.protocol import (
     Advice,
     ComparedActions,
     Decision,
     Learner,
     nobody,
-    not_finite,
     push_shares,
 )
 from multiadvisor.learners.sac.actor_critic import Layers, explored, forward, initial, means, slopes
@@ -183,7 +184,19 @@ class ContinuousLearner(NetworkLearner):
     def _see(self) -> None:
         """Take a copy of the actor for acting: the original's memory is given away at the next update."""
         alone = None if len(self.seeds) == 1 else ...  # an axis for the only run
-        self.actor: Layers = jax.tree.map(lambda leaf: np.array(leaf)[alone], self.state.control.actor.networks)
+        leaves = self._control.first(2 * (1 + len(self.own.hidden)))  # weights and biases by turns
+        self.actor: Layers = tuple((leaves[k][alone], leaves[k + 1][alone]) for k in range(0, len(leaves), 2))
+
+    @property
+    def state(self) -> Learned:
+        """Actor, critics and what their update needs, as NumPy arrays."""
+        return Learned(self._control.copied(), None if self._beside is None else self._beside.copied())
+
+    @state.setter
+    def state(self, state: Learned) -> None:
+        stacked = len(self.seeds) > 1
+        self._control: Packed = pack(state.control, stacked)
+        self._beside = None if state.beside is None else pack(state.beside, stacked)
 
     def _own(self, networks: Any, run: int = 0) -> Any:
         """One run's networks, as NumPy arrays."""
@@ -195,13 +208,17 @@ class ContinuousLearner(NetworkLearner):
 
     def choose(self, state: Any, run: int = 0) -> np.ndarray:
         """The actor's own action in one state, [d] from -1 to 1."""
-        found: np.ndarray = means(tuple((w[run], b[run]) for w, b in self.actor), self._row(state)[None])[0]
+        found: np.ndarray = means(self._actor_of(run), self._row(state)[None])[0]
         return found
+
+    def _actor_of(self, run: int) -> Layers:
+        return tuple((weight[run], bias[run]) for weight, bias in self.actor)
 
     def judge(self, state: Any, actions: np.ndarray, run: int = 0) -> ActionValues:
         """What the critics say of actions [k, d], each number from -1 to 1."""
         seen = np.concatenate([np.repeat(self._row(state)[None], len(actions), axis=0), actions], axis=1)
-        twins = self._own(self.state.control.critic.learned.networks, run)
+        learned = self.state
+        twins = self._own(learned.control.critic.learned.networks, run)
         each_twin = [forward(twin, seen) for twin in twins]  # [k, H] each
         task, kind = self.task, MODES[self.critics]
         active = self.env.active_in(state).astype(bool) if self._activity else np.ones(task.n, bool)
@@ -209,7 +226,8 @@ class ContinuousLearner(NetworkLearner):
         sums = np.stack([each @ mix for each in each_twin])  # [2, k]
         chosen, lower = each_twin, sums.argmin(axis=0)
         if kind.beside is not None:
-            (beside,) = self._own(self.state.beside.learned.networks, run)
+            assert learned.beside is not None
+            (beside,) = self._own(learned.beside.learned.networks, run)
             chosen, lower, twins = [forward(beside, seen)], np.zeros(len(actions), int), (beside,)
         values = np.stack([chosen[twin][k] for k, twin in enumerate(lower)]).T.astype(np.float64)  # [H, k]
         slope = slopes(twins[lower[0]], seen[0])[:, self.columns.features :]  # [H, d]
@@ -312,7 +330,8 @@ class ContinuousLearner(NetworkLearner):
         """
         self.weighed = self._weigh(task)
         self.task = self.env.task = task
-        beside = self.state.beside
+        state = self.state
+        beside = state.beside
         if not anew or beside is None:
             return
         mix = np.append(task.weights, 1.0).astype(np.float32)  # [n + 1]
@@ -322,8 +341,7 @@ class ContinuousLearner(NetworkLearner):
             return (*before, ((mix @ weight)[..., None, :], (bias @ mix)[..., None]))
 
         twins = collapsed(beside.learned.networks[0]), collapsed(beside.target[0])
-        control = self.state.control._replace(critic=self._program.start_critic(twins))
-        self.state = self.state._replace(control=control)
+        self.state = state._replace(control=state.control._replace(critic=self._program.start_critic(twins)))
 
     # ---- learning ----------------------------------------------------------------------------------------------------
     def _begin(self) -> None:
@@ -342,15 +360,15 @@ class ContinuousLearner(NetworkLearner):
         with np.errstate(all="ignore"):  # what is not finite is refused below
             action = explored(self.actor, observation, noise[:, : observation.shape[1]])
         if not np.isfinite(action).all():
-            raise Diverged(
-                f"the actor's action is no longer finite ({self.steps} steps): lower the learning rate, or look for an "
-                "observation that is not finite"
-            )
+            raise self._diverged("the actor's action")
         return action
 
     def _seen(self, observations: np.ndarray) -> np.ndarray:
         """Observations [N, F] of all runs as the networks see them, [S, N / S, F]."""
-        return observations.astype(np.float32).reshape(len(self.seeds), -1, self.columns.features) * self._scale
+        return (
+            observations.astype(np.float32, copy=False).reshape(len(self.seeds), -1, self.columns.features)
+            * self._scale
+        )
 
     def _actions(self) -> np.ndarray:
         actions = self._exploring(self._seen(self.current), self.rounds).astype(np.float32)
@@ -360,10 +378,9 @@ class ContinuousLearner(NetworkLearner):
         columns, seen = self.columns, self._seen(before)
         shape = seen.shape[:2]
         played = ~step.begun
-        if not np.isfinite(step.reward[played]).all():
-            wrong = np.argwhere(~np.isfinite(step.reward) & played[:, None])[0, 1]
-            # the episodes have gone on and the memory has not: what was saved before is better
-            raise not_finite(self.task.names[wrong], Diverged)
+        everywhere = bool(played.all())
+        # where it is raised, the episodes have gone on and the memory has not: what was saved before is better
+        refuse_infinite(self.task.names, step.reward if everywhere else step.reward[played], Diverged)
         rows = np.empty((*shape, columns.width), np.float32)
         batch = columns.split(rows)
         batch.observation[...] = seen
@@ -376,12 +393,12 @@ class ContinuousLearner(NetworkLearner):
         if columns.activity:
             batch.active[...] = step.advisors.reshape(*shape, -1)
             batch.next_active[...] = step.next_advisors.reshape(*shape, -1)
-        self.memory.add(rows if played.all() else rows[:, played])
+        self.memory.add(rows if everywhere else rows[:, played])
         self.times += played
         with np.errstate(over="ignore"):
             self.tally[:, SCORE] += np.where(played, step.reward @ self.task.weights, 0.0)
-        if step.over.any():
-            over = step.over & played
+        over = step.over & played
+        if np.count_nonzero(over):  # faster than `any`
             self.tally[over, SCORE_SUM] += self.tally[over, SCORE]
             self.tally[over, DONE] += 1
             self.tally[over, SCORE] = 0.0
@@ -400,29 +417,24 @@ class ContinuousLearner(NetworkLearner):
         if len(self.seeds) == 1:
             rows, normal = rows[0], normal[0]
         rates = np.array(self.own.rates(self.updates), np.float32)
-        control, loss = self._program.update(self.state.control, self.weighed, rows, normal, rates)
-        self.state = self.state._replace(control=control)
+        self._control, loss = self._program.update(self._control, self.weighed, rows, normal, rates)
         losses = [loss, *self._value(rows, normal, rates)]
         self._loss = losses[0], count
         self.updates += count
         self._see()
         if not all(np.isfinite(np.asarray(loss)).all() for loss in losses):
-            raise Diverged(
-                f"the loss of the critics is no longer finite ({self.steps} steps): lower the learning rate, or look "
-                "for an observation that is not finite"
-            )
+            raise self._diverged("the loss of the critics")
 
     def _value(self, rows: np.ndarray, normal: np.ndarray, rates: np.ndarray) -> list[Any]:
         """Every so many updates, one of the critic beside: a program of its own, lest the other be disturbed."""
-        if self.state.beside is None:
+        if self._beside is None:
             return []
         due = np.flatnonzero((self.updates + np.arange(self.own.updates_at_once)) % self.own.advisors_train_freq == 0)
         if not len(due):
             return []
         axis = 0 if len(self.seeds) == 1 else 1
         parts = (np.take(rows, due, axis=axis), np.take(normal, due, axis=axis), rates[due])
-        beside, loss = self._program.value(self.state.beside, self.state.control, self.weighed, *parts)
-        self.state = self.state._replace(beside=beside)
+        self._beside, loss = self._program.value(self._beside, self._control, self.weighed, *parts)
         return [loss]
 
     # ---- episodes that somebody else plays ---------------------------------------------------------------------------
@@ -434,7 +446,7 @@ class ContinuousLearner(NetworkLearner):
     # ---- playing without learning ------------------------------------------------------------------------------------
     def _player(self, run: int, keys: list[np.uint64]) -> Player:
         """The actor's own actions [N, d], without noise."""
-        actor = tuple((weight[run], bias[run]) for weight, bias in self.actor)
+        actor = self._actor_of(run)
         return lambda seen, _: means(actor, seen.astype(np.float32) * self._scale).astype(np.float32)
 
     # ---- what a checkpoint keeps -------------------------------------------------------------------------------------

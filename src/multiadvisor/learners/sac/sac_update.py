@@ -16,6 +16,7 @@ import numpy as np
 
 from multiadvisor.learners.dqn.backend import jax, jnp
 from multiadvisor.learners.optimiser import TrainState, better, copied, fresh
+from multiadvisor.learners.packed import Packed, on_packed
 from multiadvisor.learners.sac.actor_critic import Layers, critic_input, forward, sampled
 from multiadvisor.learners.sac.sac_settings import SAC
 from multiadvisor.learners.sac.transition_buffer import Columns, Transitions
@@ -143,11 +144,11 @@ class Program(NamedTuple):
 
     start: Callable[[Layers, Twins], State]
     """The state of fresh networks."""
-    update: Callable[[State, Task, Array, Array, Array], tuple[State, Array]]
-    """K updates: rows [K, B, W], noise [K, 2, B, d] and learning rates [K]; their losses summed."""
+    update: Callable[[Packed, Task, Array, Array, Array], tuple[Packed, Array]]
+    """K updates of a packed State: rows [K, B, W], noise [K, 2, B, d] and learning rates [K]; their losses summed."""
     start_critic: Callable[[Twins], Critic]
-    value: Callable[[Critic, State, Task, Array, Array, Array], tuple[Critic, Array]]
-    """The same for the critic beside, of the actor as it is now."""
+    value: Callable[[Packed, Packed, Task, Array, Array, Array], tuple[Packed, Array]]
+    """The same for the packed critic beside, of the actor as it is now."""
 
 
 def program(settings: SAC, columns: Columns, runs: int) -> Program:
@@ -217,6 +218,6 @@ def _program(settings: SAC, columns: Columns, runs: int) -> Program:
         return jax.vmap(call, in_axes=axes) if runs > 1 else call
 
     return Program(
-        start, jax.jit(for_runs(update, (0, None, 0, 0, None)), donate_argnums=0), start_critic,
-        jax.jit(for_runs(value, (0, 0, None, 0, 0, None)), donate_argnums=0),
+        start, on_packed(for_runs(update, (0, None, 0, 0, None)), runs > 1), start_critic,
+        on_packed(for_runs(value, (0, 0, None, 0, 0, None)), runs > 1),
     )  # fmt: skip

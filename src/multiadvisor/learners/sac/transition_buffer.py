@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -49,11 +50,21 @@ class Columns(NamedTuple):
 
     def split(self, rows: Rows) -> Transitions:
         """The parts of rows [..., W]."""
-        ends = list(accumulate(self.widths))
-        found = Transitions(*(rows[..., end - width : end] for end, width in zip(ends, self.widths, strict=True)))
+        seen, following, action, reward, terminated, ended, active, next_active = (
+            rows[..., place] for place in _places(self)
+        )
         if not self.ends:
-            found = found._replace(ended=found.terminated)
-        return found if self.activity else found._replace(active=1.0, next_active=1.0)
+            ended = terminated
+        if not self.activity:
+            active = next_active = 1.0
+        return Transitions(seen, following, action, reward, terminated, ended, active, next_active)
+
+
+@cache
+def _places(columns: Columns) -> list[slice]:
+    """Where each part stands in a row."""
+    ends = accumulate(columns.widths)
+    return [slice(end - width, end) for end, width in zip(ends, columns.widths, strict=True)]
 
 
 class Memory:
