@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import multiadvisor
+from agents import LEARNED
 from multiadvisor.commands.benchmark import KINDS, measure_named
+from multiadvisor.core.aggregations import AGGREGATIONS
 from multiadvisor.core.compiling import INLINED
 
 SOURCE = Path(multiadvisor.__file__).parent
@@ -77,6 +79,7 @@ def layer(name):
 UPWARDS = {
     "task": {"envs.gymnasium_tasks", "envs.names", "envs.compiled_env"}, "runs.jobs": {"studies"},
     "agent": {"explain.explanation", "runs.training"}, "learners.kinds": {"learners"},
+    "core.aggregations": {"learners.tabular.rules"},
 }  # fmt: skip
 
 
@@ -142,6 +145,29 @@ def test_nobody_branches_on_the_kind_of_a_learner():
         if not where.startswith("learners/"):
             found = {match.group(0) for match in KINDS_OF_LEARNER.finditer(path.read_text())}
             assert found <= OWN_KINDS.get(where, set()), f"{where} asks what kind of learner there is"
+
+
+# What an aggregator learns is one file for each learner that learns it, and one line where it is registered; studies of
+# the systems that have it name it, as a user would.
+LEARNED_HERE = ("core/aggregations.py", "learners/tabular/rules/", "learners/dqn/own_output.py", "studies/")
+
+
+def test_nobody_names_what_an_aggregator_learns():
+    """Whoever needs to know asks its record (`core.learned`), so that a user's own is one file."""
+    words = {word for name in LEARNED for word in (name, AGGREGATIONS[name].learned.added)} - {""}
+    named = re.compile("|".join(rf"(?<![a-z]){word}(?![a-z])" for word in words), re.IGNORECASE)
+    wrong = []
+    for path in MODULES:
+        where = str(path.relative_to(SOURCE))
+        if where.startswith((*LEARNED_HERE, "analysis/theory/")):  # which has the exact ones
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            name = getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "arg", None)
+            name = name or (node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else "")
+            imported = [alias.name for alias in getattr(node, "names", ()) if isinstance(alias, ast.alias)]
+            for each in (name, getattr(node, "name", None) or "", *imported):
+                wrong += [f"{where} names {each}"] if " " not in str(each) and named.search(str(each)) else []
+    assert wrong == []
 
 
 def test_an_edit_of_whatever_is_inlined_voids_the_compile_cache():

@@ -10,6 +10,8 @@ import pytest
 
 import multiadvisor as mad
 from explorer.typed import ask
+from multiadvisor.core.aggregator import aggregator_of
+from multiadvisor.core.learned import TABLES
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer import gallery, questions, server
 from multiadvisor.explorer.library import Library
@@ -156,10 +158,12 @@ def test_a_page_asks_only_so_much_at_once(explorer, port, monkeypatch):
 
 def test_weights_of_a_networks_own_advisors_are_those_of_its_task():
     task = mad.make("pac-boy").with_weights(ghosts=2.0)
-    groups = SimpleNamespace(task=task, advisors=(mad.Advisor("ghosts"), mad.Advisor("fruits")))
+    plain = aggregator_of(task, "sum")
+    groups = SimpleNamespace(task=task, aggregator=plain, advisors=(mad.Advisor("ghosts"), mad.Advisor("fruits")))
     assert questions.own_weights(groups, [3.0, 0.5]) == [6.0, 6.0, *[0.5] * 75]
-    one = SimpleNamespace(task=task, advisors=(mad.Advisor("reward"),))
+    one = SimpleNamespace(task=task, aggregator=plain, advisors=(mad.Advisor("reward"),))
     assert questions.own_weights(one, [2.0]) == [4.0, 4.0, *[2.0] * 75]
-    same = SimpleNamespace(task=task, advisors=(*task.advisors, mad.Advisor("correction")))
+    corrected = aggregator_of(task, "correction", TABLES)
+    same = SimpleNamespace(task=task, aggregator=corrected, advisors=(*task.advisors, mad.Advisor("correction")))
     assert questions.own_weights(same, [7.0] * 78) == [7.0] * 77
     assert questions.own_weights(groups, None) is None

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multiadvisor.core.aggregations import majority, maximum, weighted_sum
+from multiadvisor.core.aggregations import PlanAggregation, majority, maximum, weighted_sum
 from multiadvisor.envs.worlds.board import DIRECTIONS
 from multiadvisor.explain.ablation import alone
 from multiadvisor.explain.leads import PlanLead, best_plan, wishing
 from multiadvisor.explain.msx import msx
-from multiadvisor.learners.tabular.rules.gpi import GPIAggregation
 from multiadvisor.task import Advisor
 
 if TYPE_CHECKING:
@@ -315,7 +314,7 @@ def _led(why: Explanation, words: _Words) -> str:
 def _plans_compared(why: Explanation, words: _Words, start: str, plan: PlanLead) -> str:
     """The best plan for each of two actions."""
     assert why.other is not None
-    part = next(kind for kind, _ in why.aggregator.parts if isinstance(kind, GPIAggregation))
+    part = next(kind for kind, _ in why.aggregator.parts if isinstance(kind, PlanAggregation))
     (mine, x), (its, y) = (best_plan(part, why.weights[plan.members], a) for a in (why.chosen, why.other))
     a, b = _two(x, y)
     if mine.name == its.name:

@@ -19,14 +19,14 @@ from multiadvisor.analysis.theory.boards import board_solution
 from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.learned_values import Surroundings
 from multiadvisor.analysis.theory.solver import Solution
-from multiadvisor.core.aggregations import CORRECTION, greedy
-from multiadvisor.core.aggregator import learned_beside
+from multiadvisor.core.aggregations import greedy
 from multiadvisor.core.rng import CHOICE, ENVIRONMENT, draw_python, stream_key
 from multiadvisor.envs.compiled_env import CompiledEnv
 from multiadvisor.envs.rollout import vector_rollout
 from multiadvisor.envs.worlds.board import DIRECTIONS
 from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.errors import BadInput
+from multiadvisor.explain.decisions import decider_of
 from multiadvisor.explain.explanation import Explanation, explain_recorded
 from multiadvisor.explain.sentences import action_word, explored_sentence
 from multiadvisor.explorer.answers import heard_under
@@ -52,12 +52,14 @@ def own_weights(agent: MultiAdvisor, weights: list[float] | None) -> list[float]
     if weights is None:
         return None
     task, advisors = agent.task, advisors_of(agent)
-    names = [advisor.name for advisor in advisors if advisor.name != CORRECTION]  # which keeps its own
-    own = dict(zip(names, weights, strict=False))
+    learned = decider_of(agent).combined.learned
+    own = "" if learned is None else learned.added  # which keeps its own
+    names = [advisor.name for advisor in advisors if advisor.name != own]
+    given = dict(zip(names, weights, strict=False))
     if names == list(task.names):
-        return list(own.values())
+        return list(given.values())
     which = [names[0] if len(names) == 1 else advisor.group or advisor.name for advisor in task.advisors]
-    return [float(advisor.weight) * own[name] for advisor, name in zip(task.advisors, which, strict=True)]
+    return [float(advisor.weight) * given[name] for advisor, name in zip(task.advisors, which, strict=True)]
 
 
 def reweighted(task: Task, weights: list[float] | None) -> Task:
@@ -75,7 +77,7 @@ def _acting(agent: MultiAdvisor, weights: list[float] | None) -> Callable[[np.nd
     if weights is None:
         return agent.act
     tables, own = agent.tables, reweighted(agent.task, own_weights(agent, weights)).weights
-    heard = np.append(own, tables.weights[len(own) :])  # a correction keeps its own
+    heard = np.append(own, tables.weights[len(own) :])  # whom the aggregator has added keeps its own
 
     def act(x: np.ndarray, draw: float) -> int:
         advisors, rows = tables.rows(x)
@@ -148,9 +150,9 @@ def attractor_layer(
         raise BadInput(
             f"attractors of single boards are for mazes: `multiadvisor solve {task.name}` looks at all states"
         )
-    if beside := learned_beside(agent.settings.aggregation):
+    if (more := agent.aggregator.learned) is not None:
         raise BadInput(
-            f"attractors are those of the advisors' own values, and this run acts by more ({beside[0]}): its sentence "
+            f"attractors are those of the advisors' own values, and this run acts by more ({more.name}): its sentence "
             "says whether the walk from here earns"
         )
     gamma = agent.settings.gamma
