@@ -23,7 +23,6 @@ from multiadvisor.learners.tabular.compiled_learner import (
     grown,
     progress_tensors,
     restored_progress,
-    shared_advisors,
 )
 from multiadvisor.learners.tabular.rules.mapped import is_mapped
 from multiadvisor.learners.tabular.rules.update_rules import (
@@ -61,22 +60,18 @@ class AdapterLearner(Tables):
 
     def _new_arrays(self, key: np.uint64, learning: bool) -> records.AdapterArrays:
         """What the compiled step is given and remembers between two steps."""
-        task, settings, adapter, made = self.task, self.settings, self.adapter, self.made
+        task, adapter, made = self.task, self.adapter, self.made
         parts, actions = len(made.codes), len(task.actions)
         integers = np.zeros((records.ADAPTER_INTEGERS, task.n), np.int64)
         reals, room = np.zeros((records.ADAPTER_REALS, task.n)), np.zeros((3, actions))
-        committee = records.unpack_committee.py_func(integers, reals)
-        committee.offset[:], committee.stride[:], committee.kind[:] = adapter.position, 1, made.kinds
-        committee.part[:], committee.weight[:] = made.aggregator.of, task.weights
-        committee.gamma[:], committee.alpha[:] = task.gammas(settings.gamma), task.alphas(settings.alpha)
+        packed = records.unpack_committee.py_func(integers, reals)
+        for row, values in zip(packed, self._committee(adapter.position, np.ones_like(adapter.position)), strict=True):
+            row[:] = values
         events = records.unpack_events.py_func(integers, reals)
         events.phi[:], events.source[:], events.advises[:] = adapter.view_of, adapter.source, 1
         aggregator = records.unpack_parts.py_func(integers, reals, room, parts)
         aggregator.code[:], aggregator.ends[:], aggregator.parameter[:] = made.codes, made.ends, made.parameters
-        run = np.array([(
-            key, settings.alpha_half, settings.epsilon if learning else 0.0, settings.epsilon_half,
-            settings.noise if learning else 0.0, -1, shared_advisors(task), learning, made.kind, made.needs, parts,
-        )], records.RUN)  # fmt: skip
+        run = np.array([(*self._run_record(key, -1, learning), parts)], records.RUN)
         return records.AdapterArrays(
             integers, reals, room, records.new_progress(), run, adapter.firsts, adapter.signals
         )

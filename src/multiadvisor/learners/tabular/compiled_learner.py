@@ -45,6 +45,7 @@ class Tables(FiniteChoice):
         self.aggregator, self.weights = self.made.aggregator, self.task.weights
         self.key = rng.stream_key(settings.seed, rng.TRAINING)
         self.exploration = Exploration()
+        self._shared = shared_advisors(self.task)
 
     @property
     def steps(self) -> int:
@@ -77,6 +78,22 @@ class Tables(FiniteChoice):
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
         """The advisors that are asked in a state [m], and their rows [m]."""
         return self._asked(state)[:2]
+
+    def _committee(self, offset: np.ndarray, stride: np.ndarray) -> records.Committee:
+        """What belongs to each advisor, whose rows lie so."""
+        task, made, settings = self.task, self.made, self.settings
+        return records.Committee(
+            offset, stride, made.kinds, made.aggregator.of, task.weights, task.gammas(settings.gamma),
+            task.alphas(settings.alpha),
+        )  # fmt: skip
+
+    def _run_record(self, key: np.uint64, limit: int, learning: bool) -> records.Run:
+        """What never changes during a call; without learning nothing is explored, and rewards have no noise."""
+        settings, made = self.settings, self.made
+        return records.Run(
+            key, settings.alpha_half, float(settings.epsilon) if learning else 0.0, settings.epsilon_half,
+            float(settings.noise) if learning else 0.0, limit, self._shared, learning, made.kind, made.needs,
+        )  # fmt: skip
 
     def _refuse_infinite(self, rows: np.ndarray | None = None) -> None:
         """Of all values, or of those in these rows [m]; neither may their weighted sum be too large for a number."""
@@ -192,10 +209,7 @@ class CompiledLearner(Tables):
         task, made, world = self.task, self.made, self.task.world
         assert world is not None
         layout, actions = task.layout(), len(task.actions)
-        self.committee = records.Committee(
-            layout.offset, layout.stride, made.kinds, made.aggregator.of, task.weights, task.gammas(settings.gamma),
-            task.alphas(settings.alpha),
-        )  # fmt: skip
+        self.committee = self._committee(layout.offset, layout.stride)
         self.offset = layout.offset
         self.layout = np.stack([layout.offset, layout.stride])
         self.table = empty_table(task, layout.rows)
@@ -205,7 +219,6 @@ class CompiledLearner(Tables):
         self.x = np.zeros(world.size, np.int64)
         self.progress = records.new_progress()
         self._limit = -1 if task.limit is None else task.limit
-        self._shared = shared_advisors(task)
         looking: dict[str, Any] = {
             "begin": world.begin, "local_states": world.local_states,
             "advises": world.advises or kernel.everybody_advises,
@@ -234,13 +247,10 @@ class CompiledLearner(Tables):
 
     def _workspace(self, progress: np.ndarray, key: np.uint64, learning: bool) -> records.Workspace:
         """What the compiled loop works on."""
-        settings, made, room = self.settings, self.made, np.zeros((3, self.table.shape[1]))
-        run = records.Run(
-            key, settings.alpha_half, float(settings.epsilon) if learning else 0.0, settings.epsilon_half,
-            float(settings.noise) if learning else 0.0, self._limit, self._shared, learning, made.kind, made.needs,
-        )  # fmt: skip
+        made, room = self.made, np.zeros((3, self.table.shape[1]))
         aggregator = records.AggregatorParts(made.codes, made.ends, made.parameters, room[0], room[1], room[2])
         values = records.Values(self.table, self.counts, self._policies, self.extra)
+        run = self._run_record(key, self._limit, learning)
         return records.Workspace(values, self.committee, aggregator, run, progress)
 
     def prepare(self) -> None:

@@ -42,36 +42,20 @@ class Claims(NamedTuple):
 
 # ---- in control ------------------------------------------------------------------------------------------------------
 @inside
-def aggregate_leader(rule, work, slots, arrivals, leader):
-    """`aggregate`, of the one in control, which is noted."""
-    work.values.extra.leader[0] = leader
+def prefer_leader(rule, work, slots, arrivals):
+    """`aggregate`, of the one with the largest claim, among equals the first; it is noted. An arbitrator weighs 0."""
+    claims, leader, most = work.values.extra, -1, 0.0
     for i in range(arrivals.size):
-        slots.part_weight[i] = arrivals.weight[i] if i == leader else 0.0
+        slots.part_weight[i] = 0.0
+        if arrivals.weight[i] != 0.0:
+            row = arrivals.rows[arrivals.size - 1 if claims.arbitrated else i]
+            claim = claims.table[np.uintp(row), arrivals.advisors[i] if claims.arbitrated else 0]
+            if leader < 0 or claim > most:
+                leader, most = i, claim
+    claims.leader[0] = leader
+    if leader >= 0:
+        slots.part_weight[leader] = arrivals.weight[leader]
     aggregate(rule, work, slots, Arrivals(arrivals.advisors, arrivals.rows, slots.part_weight, arrivals.size))
-
-
-@inside
-def prefer_w(rule, work, slots, arrivals):
-    """In control is the one with the largest W-value, among equals the first."""
-    claims, leader, most = work.values.extra.table, -1, 0.0
-    for i in range(arrivals.size):
-        if arrivals.weight[i] != 0.0:
-            claim = claims[np.uintp(arrivals.rows[i]), 0]
-            if leader < 0 or claim > most:
-                leader, most = i, claim
-    aggregate_leader(rule, work, slots, arrivals, leader)
-
-
-@inside
-def prefer_arbitrated(rule, work, slots, arrivals):
-    """In control is the one with whom the arbitrator expects most, among equals the first."""
-    claims, leader, most = work.values.extra.table, -1, 0.0
-    for i in range(arrivals.size - 1):
-        if arrivals.weight[i] != 0.0:
-            claim = claims[np.uintp(arrivals.rows[arrivals.size - 1]), arrivals.advisors[i]]
-            if leader < 0 or claim > most:
-                leader, most = i, claim
-    aggregate_leader(rule, work, slots, arrivals, leader)
 
 
 @inside
@@ -221,7 +205,7 @@ class Selection(LearnedAggregation):
 class WLearning(Selection):
     """In control is the one that would lose most."""
 
-    rule: ClassVar[Mapping[str, Any]] = {"prefer": prefer_w, "end": end_w, "target": learn_w}
+    rule: ClassVar[Mapping[str, Any]] = {"prefer": prefer_leader, "end": end_w, "target": learn_w}
 
 
 class ArbiQ(Selection):
@@ -231,7 +215,7 @@ class ArbiQ(Selection):
     arbitrated = True
     needs = (TAKEN,)
     rule: ClassVar[Mapping[str, Any]] = {
-        "prefer": prefer_arbitrated, "learners": all_but_arbitrator, "move": move_others, "end": end_arbitrated,
+        "prefer": prefer_leader, "learners": all_but_arbitrator, "move": move_others, "end": end_arbitrated,
         "target": learn_arbitrated,
     }  # fmt: skip
 

@@ -19,7 +19,7 @@ from multiadvisor.core.compiling import called, inside
 from multiadvisor.core.learned import LearnedAggregation
 from multiadvisor.envs.adapter import Adapter
 from multiadvisor.errors import BadInput
-from multiadvisor.learners.tabular.kernel import TINY, aggregate, larger, largest
+from multiadvisor.learners.tabular.kernel import aggregate, larger, largest, td_update
 from multiadvisor.task import Advisor, Task
 
 MOST_VALUES = 200_000_000  # 1.6 GB
@@ -76,14 +76,6 @@ def add_best_plans(work, arrivals):
 
 
 @inside
-def move_plan(plans, row, place, action, alpha, target):
-    """q += alpha * error."""
-    old = plans.table[row, place, action]
-    new = old + alpha * (target - old)
-    plans.table[row, place, action] = new if abs(new) > TINY else 0.0
-
-
-@inside
 def end_plans(work, slots, m, step):
     """Whoever has ended learns its last reward, whatever the plan."""
     plans = work.values.extra
@@ -94,7 +86,7 @@ def end_plans(work, slots, m, step):
                 alpha, place = slots.alpha[i] * step.decay, np.uintp(plans.place[k])
                 for plan in range(plans.sizes[plans.group[k]]):
                     row = row_of(work, slots.rows[i], k, plan)
-                    move_plan(plans, row, place, step.action, alpha, slots.reward[i])
+                    td_update(plans.table[row], place, step.action, alpha, slots.reward[i])
 
 
 @inside
@@ -121,7 +113,7 @@ def learn_plans(work, slots, m, arrivals, step, taken):
                             worth += plans.table[ahead, place, a] if table[ahead, a] == best else 0.0
                         worth /= ties
                     row, target = row_of(work, slots.rows[i], k, plan), slots.reward[i] + slots.gamma[i] * worth
-                    move_plan(plans, row, place, step.action, slots.alpha[i] * step.decay, target)
+                    td_update(plans.table[row], place, step.action, slots.alpha[i] * step.decay, target)
     return False
 
 
