@@ -9,7 +9,11 @@ import numpy as np
 
 import multiadvisor as mad
 from multiadvisor.core import rng
+from multiadvisor.core.aggregations import AGGREGATIONS
 from multiadvisor.envs.python_env import LENGTH
+
+LEARNED = tuple(one.name for one in AGGREGATIONS.values() if one.learned is not None)
+SELECTIONS = tuple(name for name in LEARNED if AGGREGATIONS[name].learned.selects)
 
 
 def same(one: mad.MultiAdvisor, other: mad.MultiAdvisor) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from multiadvisor.core.compiling import cache_root
 from test_documents import ROOT, blocks, section
 
-PARTS = ("A planning", "An aggregation", "A world", "A learner", "A study", "A command")
+PARTS = ("A planning", "An aggregation", "A learned aggregation", "A world", "A learner", "A study", "A command")
 
 
 def program(heading: str) -> str:

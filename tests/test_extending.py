@@ -5,24 +5,34 @@ evaluated, saved, resumed, explained, solved or refused, put on the page, swept 
 `test_learners.py`.
 """
 
+import dataclasses
 import json
 import re
 import subprocess
 import sys
+from functools import partial
 
+import gymnasium
 import numpy as np
 import pytest
 
 import multiadvisor as mad
+from agents import in_pieces, same
 from command_line import refused as refused_command
 from guide import own_file
 from multiadvisor import cli
+from multiadvisor.analysis.episodes import play, record
 from multiadvisor.analysis.theory.solve_report import answer
 from multiadvisor.core import plugins
 from multiadvisor.core.aggregations import AGGREGATIONS, register_aggregation
+from multiadvisor.core.compiling import inside
+from multiadvisor.core.learned import LearnedAggregation
 from multiadvisor.core.plannings import PLANNINGS, one_hot, register_planning
 from multiadvisor.envs.registry import TASKS
+from multiadvisor.explorer.bundle import describe, sends_table
 from multiadvisor.learners.kinds import LEARNERS
+from multiadvisor.learners.tabular.lane_batch import lane_learner
+from multiadvisor.runs.trace import explain_step
 from multiadvisor.studies import study
 from refusal import refused
 
@@ -52,6 +62,7 @@ def mine():
     """The user's file; a module is imported once, so that what it registered is put back."""
     module = plugins.import_own(str(FILE))
     PLANNINGS["hopeful"], AGGREGATIONS["loudest"], TASKS["two-lamps"] = module.hopeful, module.loudest, module.two_lamps
+    AGGREGATIONS["trusted"] = module.Trusted
     return module
 
 
@@ -98,6 +109,88 @@ def test_a_network_plans_and_hears_so_too(mine):
     deep = mad.DQN(hidden=(8,), batch_size=4, learning_starts=8, buffer_size=64, updates_at_once=1)
     agent = mad.MultiAdvisor(mad.make("two-lamps"), **HOW, learner=deep).learn(64)
     assert np.isfinite(agent.preferences(agent.task.initial_state())).all()
+
+
+# ---- what an aggregator learns by itself -----------------------------------------------------------------------------
+TRUSTED = {"aggregation": "trusted", "epsilon": 0.3, "noise": 0.1, "seed": 3}
+
+
+def bunny():
+    """A Python environment, whose vector reward gives two advisors."""
+    return mad.Task.from_gymnasium(gymnasium.make("multiadvisor/mo-Bunny-v0", max_episode_steps=30))
+
+
+def weighed(agent, state):
+    """The learned weights, from the rule's formula, and the preferences that they make."""
+    learner = agent._learner
+    errors = learner.extra.table[learner.rows(state)[1], 0]
+    weights = 1.0 / (1.0 + errors)
+    return weights, weights @ agent.advice(state)[1]
+
+
+worlds = pytest.mark.parametrize("make", [partial(mad.make, "two-lamps"), bunny], ids=["compiled", "adapter"])
+
+
+@pytest.mark.usefixtures("mine")
+@worlds
+def test_an_own_rule_learns_goes_on_bit_for_bit_and_is_explained(make, tmp_path):
+    agent = mad.MultiAdvisor(make(), **TRUSTED).learn(1500, progress=False)
+    assert same(in_pieces(mad.MultiAdvisor(make(), **TRUSTED), make(), tmp_path, 700, 800), agent)
+    trace = record(agent, 2, advice=True)
+    states = trace.origin.states[trace.walk(1)]
+    at = next(k for k, state in enumerate(states) if weighed(agent, state)[0].min() < 1.0)
+    state, (weights, wanted) = states[at], weighed(agent, states[at])
+    assert agent.preferences(state) == pytest.approx(wanted, abs=1e-12)
+    assert agent._learner._total(state) == pytest.approx(wanted, abs=1e-12), "the loop finds the same"
+    assert agent.explain(state).totals == pytest.approx(wanted, abs=1e-12)
+    assert trace.step(1, at).weights == pytest.approx(weights)
+    assert explain_step(agent, trace, 1, at).totals == pytest.approx(wanted, abs=1e-12)
+    assert agent.evaluate(2).score == agent.evaluate(2).score
+
+
+@pytest.mark.usefixtures("mine")
+def test_an_own_rule_is_refused_in_one_line_where_it_cannot_be_learned():
+    task = mad.make("two-lamps")
+    agent = mad.MultiAdvisor(task, **TRUSTED).learn(100, progress=False)
+    refused("acts by how far it trusts them, not by advice alone", play, agent, 1)
+    refused("'trusted' learns something besides the advisors' tables, which lanes", lane_learner, agent)
+    refused("weights are in the values it learned", agent._learner.reweighted, task, False)
+    refused("'trusted' is of all advisors: give it alone", mad.MultiAdvisor, task, aggregation="lamps=trusted")
+    beside = "'trusted' is learned beside tables, and there are none here"
+    refused(beside, mad.MultiAdvisor, task, aggregation="trusted", learner=mad.DQN())
+    refused(beside, answer, task, "egocentric", 0.9, aggregation="trusted")
+    refused("linear Q-learning is a sum", mad.MultiAdvisor, task, aggregation="trusted", learner="linear")
+    assert not sends_table(agent)
+    assert [part["name"] for part in describe(agent, "")["aggregator"]["parts"]] == ["trusted"]
+
+
+@inside
+def makes_a_list(work, slots, m, arrivals, step, taken):
+    return [m].nothing
+
+
+@pytest.mark.usefixtures("mine")
+@worlds
+def test_a_rule_that_does_not_fit_is_refused(make):
+    for rule, line in (
+        ({"targets": makes_a_list}, "unknown function of the rule of 'own' 'targets'"),
+        ({"target": makes_a_list}, "the rule of the aggregation 'own' cannot be compiled"),
+    ):
+        AGGREGATIONS.pop("own", None)
+        register_aggregation("own")(type("Own", (LearnedAggregation,), {"rule": rule}))
+        refused(line, lambda: mad.MultiAdvisor(make(), aggregation="own").learn(1, progress=False))
+
+
+@pytest.mark.usefixtures("mine")
+def test_two_that_are_learned_are_one_too_many():
+    register_aggregation("own")(type("Own", (LearnedAggregation,), {"of_all": False}))
+    both = "the aggregations 'own' and 'trusted' are both learned: keep one of them"
+    refused(both, mad.MultiAdvisor, mad.make("two-lamps"), aggregation="left=own,trusted")
+    task = mad.make("two-lamps")
+    own = [dataclasses.replace(advisor, aggregation=name) for advisor, name in
+           zip(task.advisors, ("sum", "trusted"), strict=True)]  # fmt: skip
+    own_words = dataclasses.replace(task, advisors=tuple(own))
+    refused("'trusted' is of all advisors: give it alone", mad.MultiAdvisor, own_words)
 
 
 # ---- the command line ------------------------------------------------------------------------------------------------

@@ -2,12 +2,15 @@
 
 import ast
 import re
+import tokenize
 from pathlib import Path
 
 import pytest
 
 import multiadvisor
+from agents import LEARNED
 from multiadvisor.commands.benchmark import KINDS, measure_named
+from multiadvisor.core.aggregations import AGGREGATIONS
 from multiadvisor.core.compiling import INLINED
 
 SOURCE = Path(multiadvisor.__file__).parent
@@ -77,6 +80,7 @@ def layer(name):
 UPWARDS = {
     "task": {"envs.gymnasium_tasks", "envs.names", "envs.compiled_env"}, "runs.jobs": {"studies"},
     "agent": {"explain.explanation", "runs.training"}, "learners.kinds": {"learners"},
+    "core.aggregations": {"learners.tabular.rules"},
 }  # fmt: skip
 
 
@@ -142,6 +146,30 @@ def test_nobody_branches_on_the_kind_of_a_learner():
         if not where.startswith("learners/"):
             found = {match.group(0) for match in KINDS_OF_LEARNER.finditer(path.read_text())}
             assert found <= OWN_KINDS.get(where, set()), f"{where} asks what kind of learner there is"
+
+
+# What an aggregator learns is one file for each learner that learns it, and one line where it is registered; studies of
+# the systems that have it name it, as a user would, and errors the keywords that were called so.
+LEARNED_HERE = (
+    "core/aggregations.py", "errors.py", "learners/tabular/rules/", "learners/dqn/own_output.py", "studies/",
+    "analysis/theory/",  # which has the exact ones
+)  # fmt: skip
+
+
+def test_nobody_names_what_an_aggregator_learns():
+    """Whoever needs to know asks its record (`core.learned`), so that a user's own is one file."""
+    names = {one for name in LEARNED for one in (name, AGGREGATIONS[name].learned.added)} - {""}
+    named = re.compile("|".join(rf"(?<![a-z]){name}(?![a-z])" for name in names), re.IGNORECASE)
+    wrong = []
+    for path in MODULES:
+        where = str(path.relative_to(SOURCE))
+        if where.startswith(LEARNED_HERE):
+            continue
+        with path.open("rb") as file:
+            tokens = list(tokenize.tokenize(file.readline))
+        words = [token.string for token in tokens if token.type in (tokenize.NAME, tokenize.STRING)]
+        wrong += [f"{where} names {word}" for word in words if " " not in word and named.search(word)]
+    assert wrong == []
 
 
 def test_an_edit_of_whatever_is_inlined_voids_the_compile_cache():

@@ -11,10 +11,10 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from agents import LEARNED
 from multiadvisor.core import plannings as all_plannings
 from multiadvisor.core.aggregations import (
     AGGREGATIONS,
-    LEARNED,
     aggregation_named,
     epsilon_greedy,
     greedy,

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
-from multiadvisor.core.aggregations import LEARNED, Aggregation
+from multiadvisor.core.aggregations import Aggregation
 from multiadvisor.core.aggregator import Aggregator, aggregator_of, doubtful
 from multiadvisor.core.interrupt import deferred_interrupt
 from multiadvisor.core.intervals import interval
+from multiadvisor.core.learned import TABLES
 from multiadvisor.core.plannings import Planning
 from multiadvisor.core.validation import Arrays, Shapes
 from multiadvisor.envs.registry import task_and_own
@@ -236,7 +237,7 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
         return self._learner.aggregator
 
     def aggregator_at(self, state: Any) -> Aggregator:
-        """How it combines those that are active in a state [m]: under `gpi` with what their plans are worth there."""
+        """How it combines those that are active in a state [m], with what the aggregator has learned of it."""
         return self._learner.aggregator_at(state)
 
     def values(self, advisor: str | int) -> np.ndarray:
@@ -472,7 +473,7 @@ class MultiAdvisor(metaclass=KnowsNeighbours):
         """
         if self._cautioned or not self.settings.learner_settings.per_advisor:
             return
-        doubt = doubtful(self.task, aggregator_of(self.task, self.settings.aggregation, LEARNED), lowest)
+        doubt = doubtful(self.task, aggregator_of(self.task, self.settings.aggregation, TABLES), lowest)
         if doubt is not None:
             self._cautioned = True
             warnings.warn(doubt, Caution, stacklevel=level)

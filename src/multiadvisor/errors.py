@@ -52,7 +52,7 @@ RENAMED = {
     "aggregation": "register_aggregation", "deal": "initial_state", "epochs": "steps", "transitions": "eval_every",
     "episodes": "eval_episodes", "transitions_per_second": "steps_per_second", "usual": "defaults",
     "measures": "metrics", "touches": "metrics", "looked": "steps_checked", "holds": "held_by", "by": "margin",
-    "deep": "learner", "continuous": "learner",
+    "deep": "learner", "continuous": "learner", "correction": "extra_advisor", "arbitrator": "extra_advisor",
     "DeepSettings": "DQN", "ContinuousSettings": "SAC", "advisors": "tabular",
 }  # fmt: skip
 """What was called otherwise before: nothing answers to the old names, but errors know them."""

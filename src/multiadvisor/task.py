@@ -278,25 +278,23 @@ class Task:
     registration."""
     metrics: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     """Further figures of each episode [episodes], by name, from the advisors' returns [episodes, n]."""
-    correction: Advisor | None = None
-    """What a learned correction looks at (its `state` and `states`) and its step size (`alpha`); None: the whole state.
+    extra_advisor: Advisor | None = None
+    """What the advisor looks at that a learned aggregation adds, such as a correction or an arbitrator (its `state` and
+    `states`; None: the whole state), and its step size (`alpha`).
 
-    In a compiled world `state` is a compiled function (constants, x) -> number below `states`.
+    In a compiled world `state` is a compiled function (constants, x) -> number below `states`. In a Gymnasium
+    environment an arbitrator may have a `reward` too; None: what the advisors are paid, times their weights.
     """
     own_weights: tuple[float, ...] = ()
     """The weights [n] that it came with, where others were given since: by these runs are compared."""
-    arbitrator: Advisor | None = None
-    """What an arbitrator looks at and its step size, as for a correction; None: the whole state. In a Gymnasium
-    environment also its `reward`; None: what the advisors are paid, times their weights."""
 
     def __post_init__(self) -> None:
         _check_length("the name of a task", self.name)
         for name in self.actions:
             _check_length(f"the name of an action of task {self.name!r}", name)
         check_advisors(self.advisors)
-        for learned in (self.correction, self.arbitrator):
-            if learned is not None:  # in a compiled world it looks by a function of two arguments
-                check_advisors([learned if self.world is None else replace(learned, state=None)])
+        if (extra := self.extra_advisor) is not None:  # in a compiled world it looks by a function of two arguments
+            check_advisors([extra if self.world is None else replace(extra, state=None)])
         if self.limit is not None and self.limit < 1:
             raise BadInput(f"limit is {self.limit}: an episode has at least 1 step")
         if len(self.actions) < 1:
@@ -484,8 +482,8 @@ class Task:
     def from_gymnasium(
         cls, env: gymnasium.Env | str, advisors: Mapping[str, Any] | Sequence[Advisor | str] | str | None = None, *,
         name: str | None = None, discretise: Callable[[Any], Hashable] | None = None,
-        correction: Advisor | None = None, remainder: bool = False, action_names: Sequence[str] | None = None,
-        arbitrator: Advisor | None = None, components: Sequence[str] | None = None, bins: Bins | str | None = None,
+        extra_advisor: Advisor | None = None, remainder: bool = False, action_names: Sequence[str] | None = None,
+        components: Sequence[str] | None = None, bins: Bins | str | None = None,
         max_episode_steps: int | None = None, wrappers: Sequence[Any] | None = None, **options: Any,
     ) -> Task:  # fmt: skip
         """A task from any Gymnasium or MO-Gymnasium environment or its name; actions are a finite choice, or Box.
@@ -494,9 +492,9 @@ class Task:
         its arguments. Without advisors, a vector reward gets one advisor per component, which `components` names, and a
         scalar one a single advisor; `advisors="info:reward_*"` gives one to each such term in `info`, and
         `remainder=True` adds one for the remainder of the reward. Tables need `bins` or `discretise` for real-valued
-        observations, or a `state` function in each advisor; `correction` and `arbitrator` name what these see, if that
-        is not the whole observation; `action_names` are for reading. From then on the environment belongs to the agent:
-        play in another one, as your own step or reset would interrupt its episodes.
+        observations, or a `state` function in each advisor; `extra_advisor` says what that of a learned aggregation
+        sees, if that is not the whole observation; `action_names` are for reading. From then on the environment belongs
+        to the agent: play in another one, as your own step or reset would interrupt its episodes.
 
         >>> import multiadvisor as mad
         >>> task = mad.Task.from_gymnasium("FrozenLake-v1", [mad.Advisor("goal")], is_slippery=False)
@@ -510,7 +508,7 @@ class Task:
             if value is not None:
                 options[option] = value
         made = task_from_gymnasium(env, advisors, name, discretise, remainder, components, bins, options)
-        return replace(with_action_names(made, action_names), correction=correction, arbitrator=arbitrator)
+        return replace(with_action_names(made, action_names), extra_advisor=extra_advisor)
 
 
 def _check_length(what: str, text: Any) -> None:

@@ -71,7 +71,7 @@ def test_a_run_that_was_saved_goes_on_bit_for_bit(tmp_path):
 
 
 def test_refused_in_one_line():
-    named = dataclasses.replace(uneven(), correction=mad.Advisor("correction", state=lambda c, x: 0, states=1))
+    named = dataclasses.replace(uneven(), extra_advisor=mad.Advisor("correction", state=lambda c, x: 0, states=1))
     refused("names features, which are for tables", mad.MultiAdvisor, named, learner=TABLE, **CORRECTED)
     fruits, line = mad.make("three-fruits"), "is learned beside tables, and there are none here"
     refused(line, mad.MultiAdvisor, fruits, aggregation="fruits=gpi", learner=TABLE)

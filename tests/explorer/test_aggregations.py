@@ -8,12 +8,13 @@ import pytest
 from playwright.sync_api import expect
 
 import multiadvisor as mad
+from agents import LEARNED
 from exact_plans import exact_plans
 from explorer.conftest import HEARD, trained
 from explorer.pages import as_sentence, site, until, visit
 from explorer.test_numbers import READ, SENTENCE, check_numbers, numbers
 from multiadvisor.analysis.theory.solver import SOLVED
-from multiadvisor.core.aggregations import AGGREGATIONS, LEARNED, register_aggregation
+from multiadvisor.core.aggregations import AGGREGATIONS, register_aggregation
 from multiadvisor.core.plannings import PLANNINGS, register_planning
 from multiadvisor.explorer.bundle import describe
 from multiadvisor.explorer.onefile import html

@@ -10,6 +10,8 @@ import pytest
 
 import multiadvisor as mad
 from explorer.typed import ask
+from multiadvisor.core.aggregator import aggregator_of
+from multiadvisor.core.learned import TABLES
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer import gallery, questions, server
 from multiadvisor.explorer.library import Library
@@ -156,12 +158,13 @@ def test_a_page_asks_only_so_much_at_once(explorer, port, monkeypatch):
 
 def test_weights_of_a_networks_own_advisors_are_those_of_its_task():
     task = mad.make("pac-boy").with_weights(ghosts=2.0)
+    plain, corrected = aggregator_of(task, "sum"), aggregator_of(task, "correction", TABLES)
     many = tuple(mad.Advisor(name) for name in (*task.names, "correction"))
-    for advisors, weights, own in (
-        ([mad.Advisor("ghosts"), mad.Advisor("fruits")], [3.0, 0.5], [6.0, 6.0, *[0.5] * 75]),
-        ([mad.Advisor("reward")], [2.0], [4.0, 4.0, *[2.0] * 75]),
-        (many, [7.0] * 78, [7.0] * 77),
-        (many, None, task.weights.tolist()),
+    for aggregator, advisors, weights, own in (
+        (plain, [mad.Advisor("ghosts"), mad.Advisor("fruits")], [3.0, 0.5], [6.0, 6.0, *[0.5] * 75]),
+        (plain, [mad.Advisor("reward")], [2.0], [4.0, 4.0, *[2.0] * 75]),
+        (corrected, many, [7.0] * 78, [7.0] * 77),
+        (corrected, many, None, task.weights.tolist()),
     ):
-        agent = SimpleNamespace(task=task, advisors=advisors)
+        agent = SimpleNamespace(task=task, aggregator=aggregator, advisors=advisors)
         assert questions.reweighted(agent, weights).weights.tolist() == own

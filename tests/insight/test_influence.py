@@ -187,4 +187,4 @@ def test_decisive_moments_are_far_apart_and_no_two_alike():
 
 def test_who_acts_by_plans_is_told_so():
     agent = mad.MultiAdvisor(mad.make("three-fruits"), planning="egocentric", aggregation="gpi")
-    refused("acts by plans or by who is in control", play, agent, 1)
+    refused("acts by plans, not by advice alone", play, agent, 1)

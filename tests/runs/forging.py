@@ -24,8 +24,8 @@ import numpy as np
 from safetensors.numpy import load, save
 
 import multiadvisor as mad
+from agents import LEARNED
 from multiadvisor.agent import load_with_record
-from multiadvisor.core.aggregations import LEARNED
 from multiadvisor.core.identity import difference
 from multiadvisor.envs.registry import make
 from multiadvisor.learners.gvf.gvf_spec import Aims, Goals

@@ -290,7 +290,7 @@ def unsized():
 
 
 def beside(what, **more):
-    return lake(**{what: mad.Advisor(what, **{"gamma": 0.9, "alpha": 0.1, **more})})
+    return lake(**{"extra_advisor": mad.Advisor(what, **{"gamma": 0.9, "alpha": 0.1, **more})})
 
 
 TWO = spaces.Discrete(2)
@@ -336,7 +336,7 @@ CASES = {
     "a box of actions": Case(boxes(-1.0, 1.0), boxes(-2.0, 5.0), "action space, high was '1.0', and is '5.0'", steps=0),
     "a box of observations": Case(boxes(-1.0, 1.0), boxes(-1.0, 1.0, 2.0),
                                   "observation space, high was '1.0', and is '2.0'", steps=0),
-    **{f"{field} of the {what}": Case(beside(what), beside(what, **{field: value}), f"{what}, {field} {told}",
+    **{f"{field} of the {what}": Case(beside(what), beside(what, **{field: value}), f"extra advisor, {field} {told}",
                                       settings={"aggregation": aggregation})
        for what, aggregation in (("arbitrator", "arbi_q"), ("correction", "correction")) for field, value, told in (
            ("gamma", 0.0, "was 0.9, and is 0.0"), ("alpha", 0.5, "was 0.1, and is 0.5"),

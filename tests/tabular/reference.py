@@ -11,18 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multiadvisor.core.aggregations import (
-    ARBI_Q,
-    CORRECTION,
-    GPI,
-    LEARNED,
-    SELECTIONS,
-    behaviour,
-    epsilon_greedy,
-    greedy,
-    weighted_sum,
-)
+from agents import SELECTIONS
+from multiadvisor.core.aggregations import behaviour, epsilon_greedy, greedy, weighted_sum
 from multiadvisor.core.aggregator import Aggregator, aggregator_of, plannings_of
+from multiadvisor.core.learned import TABLES
 from multiadvisor.core.mappings import Mapping, mapped, plain
 from multiadvisor.core.plannings import TARGET, Ahead, Planning, bootstrap
 from multiadvisor.core.rng import CHOICE, NEXT_CHOICE, NOISE, draw, high_half, low_half, normal, step_key  # fmt: skip
@@ -30,7 +22,6 @@ from multiadvisor.envs.compiled_env import CompiledEnv
 from multiadvisor.envs.python_env import Segment
 from multiadvisor.learners.tabular.compiled_learner import made_committee, policies_of
 from multiadvisor.learners.tabular.kernel import NEEDS, TINY
-from multiadvisor.learners.tabular.rules.arbitration import new_claims
 from multiadvisor.learners.tabular.rules.mapped import is_mapped, mappings_of
 from multiadvisor.settings import Settings
 from multiadvisor.task import Task
@@ -233,7 +224,7 @@ class ArbitratedReference(Reference):
 
     def own(self, frame: Frame) -> int:
         """How many advisors are active, without the arbitrator."""
-        return len(frame.advisors) - (self.selection == ARBI_Q)
+        return len(frame.advisors) - (self.selection == "arbi_q")
 
     def leader(self, frame: Frame) -> int | None:
         """The place of the one in control: the first of the largest claims."""
@@ -243,7 +234,7 @@ class ArbitratedReference(Reference):
 
     def claim_of(self, frame: Frame, i: int) -> float:
         """Of the advisor in slot i."""
-        if self.selection == ARBI_Q:
+        if self.selection == "arbi_q":
             return float(self.claims[frame.rows[-1], frame.advisors[i]])
         return float(self.claims[frame.rows[i], 0])
 
@@ -255,7 +246,7 @@ class ArbitratedReference(Reference):
 
     def holds(self) -> bool:
         """An arbitrator does."""
-        return super().holds() or self.selection == ARBI_Q
+        return super().holds() or self.selection == "arbi_q"
 
     def wishes(self, frame: Frame) -> np.ndarray:
         """w Q of the active advisors [k, A]."""
@@ -281,7 +272,7 @@ class ArbitratedReference(Reference):
 
     def update(self, before: Frame, action: int, outcome: Outcome, key: np.uint64) -> None:
         """Claims are learned before the values on which they rest."""
-        k, leader, arbitrated = self.own(before), self.leader(before), self.selection == ARBI_Q
+        k, leader, arbitrated = self.own(before), self.leader(before), self.selection == "arbi_q"
         advisors, rows = before.advisors[:k], before.rows[:k]
         reward = self.noisy(outcome.reward, before.advisors, key)
         paid = reward[-1] if self.apart else sum(self.weights[advisors] * reward[:k])
@@ -323,8 +314,8 @@ def reference(
     task: Task, settings: Settings, source: CompiledSource | AdapterSource, table: np.ndarray, key: np.uint64
 ) -> Reference:
     """The readable learner of a task; what it learns goes into `table`."""
-    aggregator = aggregator_of(task, settings.aggregation, LEARNED)
-    planned = [part for part, (aggregation, _) in enumerate(aggregator.parts) if aggregation.name == GPI]
+    aggregator = aggregator_of(task, settings.aggregation, TABLES)
+    planned = [part for part, (aggregation, _) in enumerate(aggregator.parts) if aggregation.name == "gpi"]
     groups = tuple(np.flatnonzero(aggregator.of == part) for part in planned)
     most = max((len(group) for group in groups), default=0)
     committee = made_committee(task, settings)
@@ -334,13 +325,13 @@ def reference(
     found = made(
         source, table, plannings_of(task, settings.planning), aggregator, task.weights,
         task.gammas(settings.gamma), task.alphas(settings.alpha), settings.alpha_half, settings.exploring,
-        settings.noise, key, np.zeros_like(table), settings.aggregation == CORRECTION, groups,
+        settings.noise, key, np.zeros_like(table), settings.aggregation == "correction", groups,
         apart if groups else None, np.zeros((len(table), most, table.shape[1])), targets,
         mappings_of(task, settings) if is_mapped(task) else None,
         settings.learner_settings.name == "linear",
     )  # fmt: skip
     if isinstance(found, ArbitratedReference):
-        claims = new_claims(task, settings.aggregation, len(table))
+        claims = aggregator.learned.extra(task, aggregator, len(table))
         found.selection, found.claims, found.apart = settings.aggregation, claims.table, claims.apart
     return found
 

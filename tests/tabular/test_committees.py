@@ -8,8 +8,8 @@ import pytest
 from test_parity import assert_adapter_parity, assert_compiled_parity, errand_advisors, errands, random_mdp, ring
 
 import multiadvisor as mad
-from agents import in_pieces, same
-from multiadvisor.core.aggregations import AGGREGATIONS, LEARNED, SELECTIONS
+from agents import LEARNED, SELECTIONS, in_pieces, same
+from multiadvisor.core.aggregations import AGGREGATIONS
 from refusal import refused
 
 MIXED = "j0=egocentric,j1=sarsa,late=expected_sarsa,j3=estimate,agnostic"

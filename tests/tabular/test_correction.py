@@ -91,7 +91,7 @@ def test_features_of_ones_own():
         return x[0]
 
     def learned(correction, **how):
-        own = dataclasses.replace(task, correction=correction)
+        own = dataclasses.replace(task, extra_advisor=correction)
         return mad.MultiAdvisor(own, **CORRECTED, epsilon=0.2, **how).learn(50_000)
 
     whole = mad.Advisor("correction", state=everything, states=15 * 8)
@@ -124,7 +124,7 @@ def test_states_that_cannot_be_counted_are_refused():
 @pytest.mark.slow
 def test_features_out_of_range_are_refused_while_learning():
     task = dataclasses.replace(
-        mad.make("three-fruits"), correction=mad.Advisor("correction", state=lambda world, x: x[0], states=5)
+        mad.make("three-fruits"), extra_advisor=mad.Advisor("correction", state=lambda world, x: x[0], states=5)
     )
     refused("out of range", lambda: mad.MultiAdvisor(task, **CORRECTED).learn(1_000))
 
@@ -138,7 +138,9 @@ def test_features_out_of_range_are_refused_while_learning():
     ],
 )
 def test_features_without_their_number(advisor, message):
-    refused(message, mad.MultiAdvisor, dataclasses.replace(mad.make("three-fruits"), correction=advisor), **CORRECTED)
+    refused(
+        message, mad.MultiAdvisor, dataclasses.replace(mad.make("three-fruits"), extra_advisor=advisor), **CORRECTED
+    )
 
 
 def test_a_part_of_the_sum_and_silent_advisors_are_refused():

@@ -9,8 +9,8 @@ import pytest
 from test_parity import assert_adapter_parity, assert_compiled_parity, errand_advisors, errands, varied
 
 import multiadvisor as mad
+from agents import SELECTIONS
 from multiadvisor.analysis.episodes import record
-from multiadvisor.core.aggregations import SELECTIONS
 from multiadvisor.explorer import bundle
 from refusal import refused
 
@@ -85,7 +85,7 @@ def test_an_arbitrator_with_a_reward_of_its_own():
     """It is paid for the first goal only, whatever the advisors get."""
     env = gymnasium.make("multiadvisor/mo-TwoGoal-v0", r2=2.0)
     own = mad.Advisor("arbitrator", reward=lambda t: float(t.reward[0]))
-    task = mad.Task.from_gymnasium(env, arbitrator=own)
+    task = mad.Task.from_gymnasium(env, extra_advisor=own)
     agent = mad.MultiAdvisor(task, planning="egocentric", aggregation="arbi_q", epsilon=0.3).learn(2_000)
     assert agent.act(0) == 1
     line = "'arbi_q' learns from the action taken next: give next_action"
@@ -117,5 +117,5 @@ def test_groups_networks_and_states_that_cannot_be_counted(selection):
 def test_an_arbitrator_of_a_compiled_world():
     line = "the arbitrator on all .* states of task 'pac-boy' is too large: name features"
     refused(line, mad.MultiAdvisor, mad.make("pac-boy"), aggregation="arbi_q")
-    own = dataclasses.replace(mad.make("two-goal"), arbitrator=mad.Advisor("arbitrator", reward=lambda t: 0.0))
+    own = dataclasses.replace(mad.make("two-goal"), extra_advisor=mad.Advisor("arbitrator", reward=lambda t: 0.0))
     refused("has its own reward", mad.MultiAdvisor, own, aggregation="arbi_q")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from random_mdps import MANY, sizes, sparse, transitions
 
 import multiadvisor as mad
+from agents import LEARNED
 from command_line import printed
 from multiadvisor.analysis import theory
 from multiadvisor.analysis.theory import FiniteMDP, boards, counterexamples, solve_report, stuck_states
@@ -19,7 +20,7 @@ from multiadvisor.analysis.theory.bounds import verdict
 from multiadvisor.analysis.theory.earning import broken_premises, hope, rate
 from multiadvisor.analysis.theory.learned_values import surroundings
 from multiadvisor.analysis.theory.ways_out import least_exponent, ways_out, wishes
-from multiadvisor.core.aggregations import AGGREGATIONS, LEARNED
+from multiadvisor.core.aggregations import AGGREGATIONS
 from multiadvisor.studies.paper.tours import walk
 from refusal import refused
 

@@ -21,7 +21,6 @@ import numpy as np
 
 from multiadvisor.analysis.theory.boards import has_tables
 from multiadvisor.analysis.theory.enumeration import flat_row, local_states, state_label
-from multiadvisor.core.aggregations import GPI, SELECTIONS
 from multiadvisor.core.aggregator import Aggregator
 from multiadvisor.envs.rollout import EvaluationEpisodes, rollout
 from multiadvisor.envs.spaces import BoxActions
@@ -417,10 +416,10 @@ def play(
     >>> play(agent, episodes=2, seed=3).length.tolist()
     [10, 10]
     """
-    aggregation = agent.settings.aggregation
-    if any(name in aggregation for name in (GPI, *SELECTIONS)):
+    learned = decider_of(agent).combined.learned
+    if learned is not None and learned.acts_by:
         raise BadInput(
-            f"an agent with the aggregation {aggregation!r} acts by plans or by who is in control, not by advice "
+            f"an agent with the aggregation {agent.settings.aggregation!r} acts by {learned.acts_by}, not by advice "
             "alone, so its shares are not defined: explain single states with agent.explain"
         )
     return record(agent, episodes, seed, advice=True, draws=draws, longest=longest, most=_LARGEST)

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multiadvisor.core.learned import LearnedAggregation
 from multiadvisor.core.plannings import OR_IMPORT, check_name
+from multiadvisor.core.plugins import imported
 from multiadvisor.errors import BadInput, short, unknown
 
+if TYPE_CHECKING:
+    from multiadvisor.task import Advisor
+
 Array = Any  # a NumPy or JAX array
-CORRECTION = "correction"  # the aggregation, and the name and group of the one whom the aggregator then hears as well
-GPI = "gpi"
-W_LEARNING, ARBI_Q = SELECTIONS = ("w_learning", "arbi_q")  # one advisor is in control, and which one is learned
-LEARNED = (CORRECTION, GPI, *SELECTIONS)  # what the aggregator itself learns for, beside the advisors' tables
+_RULES = "multiadvisor.learners.tabular.rules"
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,17 @@ class Aggregation:
     """Whether it is meant for rewards of at least 0 only: a maximum does not hear fears."""
     additive: bool = False
     """Whether it adds up what it would make of each advisor alone, so that everybody's share can be told apart."""
+    learner: str | type[LearnedAggregation] | None = None
+    """What the aggregator itself learns for it, as module:Class or the class; None: nothing, it is told by advice."""
+
+    @cached_property
+    def learned(self) -> LearnedAggregation | None:
+        """What the aggregator itself learns for it."""
+        if self.learner is None:
+            return None
+        made: LearnedAggregation = imported(self.learner)()
+        made.name = self.name
+        return made
 
     def __call__(self, advice: Array, weights: Array, parameter: float | None = None) -> Array:
         """The preferences [..., A] for advice [..., m, A] and weights [..., m]."""
@@ -60,19 +74,31 @@ class Aggregation:
         return preferences
 
 
+@dataclass(frozen=True, eq=False)
+class PlanAggregation(Aggregation):
+    """An aggregation in one state, in which it is known what the plan of each advisor is worth to all; the advice is
+    not asked for."""
+
+    worth: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    """[m, J, A] of plan j and this action to each of the m members of the group that are active."""
+    planners: tuple[Advisor, ...] = ()
+    """[J] whose plans they are, those included whose own part is over."""
+
+
 AGGREGATIONS: dict[str, Aggregation] = {}
 
 
 def register_aggregation(
     name: str, *, compiled: Callable[..., None] | None = None, takes: str = "", parameter: float = 0.0,
     least: float = -math.inf, wishes: bool = False, additive: bool = False,
-) -> Callable[[Callable[[Array, Array, float], Array]], Aggregation]:  # fmt: skip
+) -> Callable[[Callable[[Array, Array, float], Array] | type[LearnedAggregation]], Aggregation]:  # fmt: skip
     """Register an aggregation under a name, for the library, the command line, sweeps and checkpoints alike.
 
     The function gives preferences; `compiled` is its twin for tables and for acting, in what numba can compile. What
     `takes` a parameter is written `name:parameter`. Advisors of weight 0 must be ignored, and if all are of weight 0
     all preferences are 0. `wishes` is for rewards of at least 0: others cause a warning. What is `additive` is
-    explained faster.
+    explained faster. Where the aggregator itself has to learn, it is not a function that is registered, but a class of
+    `core.learned.LearnedAggregation`, which says the rest.
 
     >>> import numpy as np
     >>> @register_aggregation("mean")
@@ -84,13 +110,37 @@ def register_aggregation(
     """
     check_name("aggregation", name, AGGREGATIONS)
 
-    def register(prefer: Callable[[Array, Array, float], Array]) -> Aggregation:
-        made = Aggregation(name, prefer, compiled, parameter, least, takes, wishes, additive)
-        made.__dict__["__doc__"] = prefer.__doc__
-        AGGREGATIONS[name] = made
-        return made
+    def register(given: Callable[[Array, Array, float], Array] | type[LearnedAggregation]) -> Aggregation:
+        if isinstance(given, type) and issubclass(given, LearnedAggregation):
+            return _add_learned(name, given, given.__module__, given.__doc__ or "")
+        return _add(Aggregation(name, given, compiled, parameter, least, takes, wishes, additive), given.__doc__)
 
     return register
+
+
+def _add(made: Aggregation, text: str | None) -> Aggregation:
+    made.__dict__["__doc__"] = text
+    AGGREGATIONS[made.name] = made
+    return made
+
+
+def _add_learned(name: str, learner: str | type[LearnedAggregation], module: str, text: str) -> Aggregation:
+    """Register what advice alone does not tell."""
+
+    def prefer(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
+        raise not_learned(made)
+
+    prefer.__module__ = module  # by which is seen what is shipped
+    made = Aggregation(name, prefer, fill_nothing, learner=learner)
+    return _add(made, text)
+
+
+def not_learned(aggregation: Aggregation) -> BadInput:
+    """The complaint where there is nothing beside which it could be learned."""
+    beside = " or ".join(() if aggregation.learned is None else aggregation.learned.learned_by)
+    return BadInput(
+        f"the aggregation {aggregation.name!r} is learned beside {beside}, and there are none here: choose another"
+    )
 
 
 def aggregation_named(text: str) -> tuple[Aggregation, float]:
@@ -379,30 +429,17 @@ def normalised(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
     return xp.where(largest > 0, total / xp.where(largest > 0, largest, 1.0), 0.0)
 
 
-@register_aggregation(CORRECTION, compiled=fill_nothing)
-def correction(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
-    """The sum less the correction D(x, a) that the aggregator learns beside it: what the sum promises too much."""
-    raise BadInput(
-        "the correction is learned beside tables or a network, and there are none here: choose another aggregation"
-    )
-
-
-@register_aggregation(GPI, compiled=fill_nothing)
-def gpi(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
-    """Generalised policy improvement: the best over j of sum_k w_k Q_k^{pi_j}(x, a), what j's plan is worth to all."""
-    raise BadInput("what plans are worth is learned beside tables, and there are none here: choose another aggregation")
-
-
-@register_aggregation(W_LEARNING, compiled=fill_nothing)
-def w_learning(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
-    """W-learning: in control is the one that would lose most if it were not obeyed, by the W_j(x_j) it has learned."""
-    raise BadInput("who is in control is learned beside tables, and there are none here: choose another aggregation")
-
-
-@register_aggregation(ARBI_Q, compiled=fill_nothing)
-def arbi_q(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
-    """Arbi-Q: in control is the one whom an arbitrator, paid the task's own reward, has learned to choose, by Sarsa."""
-    raise BadInput("who is in control is learned beside tables, and there are none here: choose another aggregation")
+for _name, _class, _text in (
+    ("correction", f"{_RULES}.correction:Correction",
+     "The sum less the correction D(x, a) that the aggregator learns beside it: what the sum promises too much."),
+    ("gpi", f"{_RULES}.gpi:GPI",
+     "Generalised policy improvement: the best over j of sum_k w_k Q_k^{pi_j}(x, a), what j's plan is worth to all."),
+    ("w_learning", f"{_RULES}.arbitration:WLearning",
+     "W-learning: in control is the one that would lose most if it were not obeyed, by the W_j(x_j) it has learned."),
+    ("arbi_q", f"{_RULES}.arbitration:ArbiQ",
+     "Arbi-Q: in control is the one whom an arbitrator, paid the task's own reward, has learned to choose, by Sarsa."),
+):  # fmt: skip
+    _add_learned(_name, _class, __name__, _text)
 
 
 # ---- acting ----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.core.aggregations import AGGREGATIONS, CORRECTION, GPI, LEARNED, Aggregation, aggregation_named
+from multiadvisor.core.aggregations import AGGREGATIONS, Aggregation, aggregation_named, not_learned
+from multiadvisor.core.learned import LearnedAggregation
 from multiadvisor.core.plannings import PLANNINGS, TARGET, Planning, planning_named
 from multiadvisor.errors import BadInput, short
 
@@ -59,13 +60,15 @@ def unregistered(settings: Mapping[str, Any]) -> str | None:
     return None
 
 
-def learned_beside(aggregation: str) -> tuple[str, ...]:
-    """The aggregations among these for which the aggregator itself learns more than the advisors say.
+def learned_in(aggregation: str) -> tuple[LearnedAggregation, ...]:
+    """What the aggregator itself learns for these aggregations, beside what the advisors say.
 
-    >>> learned_beside("fruits=gpi,sum"), learned_beside("fruits=max")
-    (('gpi',), ())
+    >>> [learned.name for text in ("fruits=gpi,sum", "fruits=max") for learned in learned_in(text)]
+    ['gpi']
     """
-    return tuple(name for name in LEARNED if name in by_name("aggregation", aggregation).values())
+    named = dict.fromkeys(by_name("aggregation", aggregation).values())
+    found = [aggregation_named(name)[0].learned for name in named]
+    return tuple(learned for learned in found if learned is not None)
 
 
 def in_words(values: Mapping[str, str]) -> str:
@@ -106,6 +109,8 @@ class Aggregator(NamedTuple):
     """[G] aggregations with their parameters."""
     of: np.ndarray
     """[n] int64: which part an advisor belongs to."""
+    learned: LearnedAggregation | None = None
+    """What the aggregator itself learns, beside what they say."""
 
     @property
     def plain(self) -> bool:
@@ -166,26 +171,28 @@ def plannings_of(task: Task | Team, planning: str) -> tuple[Planning, ...]:
     return tuple(found)
 
 
-def aggregator_of(task: Task | Team, aggregation: str, learned: tuple[str, ...] = ()) -> Aggregator:
+def aggregator_of(task: Task | Team, aggregation: str, beside: str = "") -> Aggregator:
     """How the aggregator combines the advisors: as the settings name it, as its advisor has it, as they say for all.
 
-    What the aggregator itself has to learn for is refused, unless the caller has `learned` it.
+    What the aggregator itself has to learn is refused where it cannot be learned `beside` what the caller learns.
     """
     values = by_name("aggregation", aggregation)
     named = spread("aggregation", {name: value for name, value in values.items() if name}, task)
     names = [
         own or advisor.aggregation or values.get("", "sum") for own, advisor in zip(named, task.advisors, strict=True)
     ]
-    unknown = [name for name in names if name in LEARNED and name not in learned]
-    if unknown:
-        beside = "tables or a network" if unknown[0] == CORRECTION else "tables"
+    kinds = [aggregation_named(name)[0] for name in dict.fromkeys(names)]
+    learned = [kind.learned for kind in kinds if kind.learned is not None]
+    for kind in kinds:
+        if kind.learned is not None and beside not in kind.learned.learned_by:
+            raise not_learned(kind)
+    if len(learned) > 1:
         raise BadInput(
-            f"the aggregation {unknown[0]!r} is learned beside {beside}, and there are none here: choose another"
+            f"the aggregations {learned[0].name!r} and {learned[1].name!r} are both learned: keep one of them"
         )
-    of_all = [name for name in names if name in LEARNED and name != GPI]
-    if of_all:  # a sum of all: less its correction, or of the one that is in control
-        if list(values) != [""]:
-            raise BadInput(f"the aggregation {of_all[0]!r} is of all advisors: give it alone, for everybody")
+    if learned and learned[0].of_all:  # a sum of all: less its correction, or of the one that is in control
+        if list(values) != [""] or len(kinds) > 1:
+            raise BadInput(f"the aggregation {learned[0].name!r} is of all advisors: give it alone, for everybody")
         names = ["sum"] * len(names)
     # a group of its own is a part by itself: two groups with max are two maxima; whoever is summed is one sum
     keys = [
@@ -194,4 +201,4 @@ def aggregator_of(task: Task | Team, aggregation: str, learned: tuple[str, ...] 
     ]
     parts = list(dict.fromkeys(keys))
     made = tuple(aggregation_named(name) for name, _ in parts)
-    return Aggregator(made, np.array([parts.index(key) for key in keys], np.int64))
+    return Aggregator(made, np.array([parts.index(key) for key in keys], np.int64), learned[0] if learned else None)

@@ -31,6 +31,7 @@ _PACKAGE = Path(__file__).parent.parent
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
 
 # The modules whose code may be inlined into a compiled loop: an edit of any of them voids the cache.
+_RULES = sorted(path.stem for path in (_PACKAGE / "learners" / "tabular" / "rules").glob("[a-z]*.py"))
 INLINED = (
     "core/compiling",
     "core/rng",
@@ -39,22 +40,17 @@ INLINED = (
     "core/mappings",
     "learners/tabular/kernel",
     "learners/tabular/records",
-    "learners/tabular/rules/update_rules",
-    "learners/tabular/rules/linear",
     "learners/tabular/switch",
     "learners/tabular/lanes",
     "learners/tabular/thread_groups",
     "learners/gvf/bank",
-    "learners/tabular/rules/correction",
     "learners/tabular/state_index",
-    "learners/tabular/rules/mapped",
-    "learners/tabular/rules/gpi",
-    "learners/tabular/rules/arbitration",
     "envs/slots",
     "envs/worlds/maze",
     "envs/worlds/finite",
     "envs/compiled_env",
     "learners/dqn/replay",
+    *(f"learners/tabular/rules/{name}" for name in _RULES),
 )
 _NOT_KEPT = "each time: a world in a script, or a cache that cannot be written; a world in a module is kept"
 

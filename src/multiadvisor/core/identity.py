@@ -139,9 +139,8 @@ def identity(task: Task) -> dict[str, Any]:
         found["goals"] = {item.name: known(getattr(task.goals, item.name)) for item in dataclasses.fields(task.goals)}
     if task.known:
         found["known"] = task.known
-    for name in ("correction", "arbitrator"):
-        if (advisor := getattr(task, name)) is not None:
-            found[name] = advisor_data(advisor)
+    if task.extra_advisor is not None:
+        found["extra advisor"] = advisor_data(task.extra_advisor)
     return found
 
 

@@ -81,3 +81,11 @@ def _broken(name: str, error: Exception) -> BadInput:
         places = []
     where = f" ({Path(places[-1].filename).name}:{places[-1].lineno})" if places else ""
     return BadInput(f"cannot import {name!r}: {in_one_line(error)}{where}")
+
+
+def imported(place: Any) -> Any:
+    """What `module:name` stands for; anything else is itself."""
+    if not isinstance(place, str):
+        return place
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)

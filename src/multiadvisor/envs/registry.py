@@ -238,8 +238,8 @@ def make(
     name: Task | gymnasium.Env | str, /, *,
     advisors: Mapping[str, Any] | Sequence[Advisor | str] | str | int | None = None,
     remainder: bool = False, components: Sequence[str] | None = None, bins: Bins | str | None = None,
-    discretise: Callable[[Any], Hashable] | None = None, correction: Advisor | None = None,
-    arbitrator: Advisor | None = None, action_names: Sequence[str] | None = None,
+    discretise: Callable[[Any], Hashable] | None = None, extra_advisor: Advisor | None = None,
+    action_names: Sequence[str] | None = None,
     max_episode_steps: int | None = None, wrappers: Sequence[Any] | None = None,
     weights: Mapping[str, float] | None = None, gammas: Mapping[str, float] | None = None,
     alphas: Mapping[str, float] | None = None, **options: Any,
@@ -255,7 +255,7 @@ def make(
     """
     given = {
         "advisors": advisors, "remainder": remainder or None, "components": components, "bins": bins,
-        "discretise": discretise, "correction": correction, "arbitrator": arbitrator, "action_names": action_names,
+        "discretise": discretise, "extra_advisor": extra_advisor, "action_names": action_names,
         "max_episode_steps": max_episode_steps, "wrappers": wrappers,
     }  # fmt: skip
     options |= {key: value for key, value in given.items() if value is not None}

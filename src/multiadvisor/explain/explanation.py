@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multiadvisor.analysis.theory.learned_values import NOTHING_KNOWN, Surroundings, surroundings
-from multiadvisor.core.aggregations import GPI, SELECTIONS
-from multiadvisor.core.aggregator import Aggregator, Team, aggregator_of, learned_beside
+from multiadvisor.core.aggregator import Aggregator, Team, aggregator_of
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.explain.ablation import best, contributions, disagreement, rounding, without_each
 from multiadvisor.explain.decisions import decider_of
@@ -140,8 +139,9 @@ class Explanation:
     @cached_property
     def sentence(self) -> str:
         """One plain sentence."""
-        text = sentence_of(self)
-        return f"{self.names[0]} is in control: {text}" if self.aggregation in SELECTIONS and self.names else text
+        text, learned = sentence_of(self), self.aggregator.learned
+        selected = learned is not None and learned.selects and self.names
+        return f"{self.names[0]} is in control: {text}" if selected else text
 
     @cached_property
     def totals(self) -> np.ndarray:
@@ -496,16 +496,16 @@ def explain_advised(
     task, aggregation = agent.task, getattr(agent.settings, "aggregation", "sum")
     advisors = {advisor.name: (j, advisor) for j, advisor in enumerate(getattr(agent, "advisors", task.advisors))}
     active = [advisors[name] for name in names]
-    if GPI in learned_beside(aggregation):
-        if state is None:
-            raise BadInput(
-                f"the trace of task {task.name!r} keeps what advisors said, and not what their plans are worth: "
-                "explain an observation with agent.explain"
-            )
-        aggregator = agent.aggregator_at(state)
-    else:
-        aggregator = agent.aggregator if hasattr(agent, "aggregator") else aggregator_of(task, aggregation)
+    aggregator = agent.aggregator if hasattr(agent, "aggregator") else aggregator_of(task, aggregation)
+    if aggregator.learned is None or not aggregator.learned.beyond:
         aggregator = aggregator._replace(of=aggregator.of[[j for j, _ in active]])
+    elif state is None:
+        raise BadInput(
+            f"the trace of task {task.name!r} keeps what advisors said, and not {aggregator.learned.beyond}: "
+            "explain an observation with agent.explain"
+        )
+    else:
+        aggregator = agent.aggregator_at(state)
     return explain_advice(
         names, advice, np.array([advisor.weight for _, advisor in active]) if weights is None else weights,
         task.actions, action=action, against=against, groups=[advisor.group for _, advisor in active], task=task.name,

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.core.aggregations import maximum
+from multiadvisor.core.aggregations import PlanAggregation, maximum
 from multiadvisor.core.aggregator import Aggregator
 from multiadvisor.explain.ablation import parts_of
-from multiadvisor.learners.tabular.rules.gpi import GPIAggregation
 from multiadvisor.task import Advisor
 
 
@@ -98,7 +97,7 @@ def followed(
     found = []
     for part, (aggregation, _) in enumerate(aggregator.parts):
         members = np.flatnonzero(aggregator.of == part)
-        if not isinstance(aggregation, GPIAggregation) or not len(members):
+        if not isinstance(aggregation, PlanAggregation) or not len(members):
             continue
         each = weights[members, None, None] * aggregation.worth  # [k, J, A]
         total = each.sum(axis=0)  # [J, A]
@@ -113,7 +112,7 @@ def followed(
     return tuple(found)
 
 
-def best_plan(aggregation: GPIAggregation, weights: np.ndarray, action: int) -> tuple[Advisor, float]:
+def best_plan(aggregation: PlanAggregation, weights: np.ndarray, action: int) -> tuple[Advisor, float]:
     """Whose plan is worth most after this action, and how much."""
     total = weights @ aggregation.worth[:, :, action]  # [J]
     return aggregation.planners[int(total.argmax())], float(total.max())

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multiadvisor.core.aggregations import majority, maximum, weighted_sum
+from multiadvisor.core.aggregations import PlanAggregation, majority, maximum, weighted_sum
 from multiadvisor.envs.worlds.board import DIRECTIONS
 from multiadvisor.explain.ablation import alone
 from multiadvisor.explain.leads import Plan, best_plan, wishing
 from multiadvisor.explain.msx import msx
-from multiadvisor.learners.tabular.rules.gpi import GPIAggregation
 
 if TYPE_CHECKING:
     from multiadvisor.explain.explanation import Explanation
@@ -306,8 +305,8 @@ def _led(why: Explanation, words: _Words) -> str:
     return f"{text}; the strongest for {words.action(action)} is {words.crowd([first[action]])}, {best}"
 
 
-def _plans(why: Explanation) -> GPIAggregation:
-    return next(kind for kind, _ in why.aggregator.parts if isinstance(kind, GPIAggregation))
+def _plans(why: Explanation) -> PlanAggregation:
+    return next(kind for kind, _ in why.aggregator.parts if isinstance(kind, PlanAggregation))
 
 
 def _plans_compared(why: Explanation, words: _Words, start: str, plan: Plan) -> str:

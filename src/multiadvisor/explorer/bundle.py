@@ -16,8 +16,7 @@ import numpy as np
 from multiadvisor.agent import MultiAdvisor
 from multiadvisor.analysis.episodes import Episodes
 from multiadvisor.analysis.theory.boards import has_tables
-from multiadvisor.core.aggregations import SELECTIONS
-from multiadvisor.core.aggregator import plannings_of
+from multiadvisor.core.aggregator import Aggregator, plannings_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explain.decisions import decider_of
 from multiadvisor.explorer.branching import alternatives
@@ -73,7 +72,7 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "aggregation": agent.settings.aggregation,
         "aggregator": {
             "parts": [
-                {"name": kind.name, "parameter": parameter, "additive": kind.additive}
+                {"name": _shown(aggregator, kind.name), "parameter": parameter, "additive": kind.additive}
                 for kind, parameter in aggregator.parts
             ],
             "of": aggregator.of.tolist(),
@@ -89,6 +88,12 @@ def describe(agent: MultiAdvisor, name: str) -> dict[str, Any]:
         "paid": [{"name": advisor.name, "group": advisor.group} for advisor in task.advisors],
         "observation": list(task.observation_names),
     }
+
+
+def _shown(aggregator: Aggregator, name: str) -> str:
+    """The name of a part; a sum of advisors whom the aggregator has learned to weigh is not one that the page knows."""
+    learned = aggregator.learned
+    return learned.name if learned is not None and learned.weighs and not learned.selects else name
 
 
 def _reweighted(agent: Any) -> str:
@@ -115,9 +120,8 @@ def sends_table(agent: MultiAdvisor) -> bool:
     """Whether the page gets the agent's tables, and so knows every cell; else it hears the advice of each step."""
     if agent.task.board is None or agent.task.world is None or not has_tables(agent):
         return False
-    if len(agent.advisors) != agent.task.n:  # a correction looks at the whole state, and not at a cell
-        return False
-    if agent.settings.aggregation in SELECTIONS:  # who is in control is not in the tables
+    learned = agent.aggregator.learned
+    if learned is not None and (learned.added or learned.weighs):  # which is not in the tables of cells
         return False
     return agent.tables.table.nbytes <= _LARGEST_TABLE
 

@@ -9,7 +9,6 @@ import json
 import re
 from pathlib import Path
 
-from multiadvisor.core.aggregator import learned_beside
 from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.errors import BadInput
 from multiadvisor.explorer.insights import ALL, STATIC, answers_of
@@ -81,7 +80,7 @@ def _layers(library: Library, name: str) -> dict[str, object]:
     """The exact attractors of every board of the episode, by the step in which it is new."""
     agent, (trace, number) = library.entry(name).agent, library.recorded(name, 0)
     found: dict[str, object] = {}
-    if learned_beside(agent.settings.aggregation):  # attractors are those of the advisors' own values
+    if agent.aggregator.learned is not None:  # attractors are those of the advisors' own values
         return found
     if trace.x is None or (maze := maze_of(agent.task)) is None:
         return found

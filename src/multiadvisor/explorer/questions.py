@@ -19,14 +19,14 @@ from multiadvisor.analysis.theory.boards import board_solution
 from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.learned_values import Surroundings
 from multiadvisor.analysis.theory.solver import Solution
-from multiadvisor.core.aggregations import CORRECTION, greedy
-from multiadvisor.core.aggregator import learned_beside
+from multiadvisor.core.aggregations import greedy
 from multiadvisor.core.rng import CHOICE, ENVIRONMENT, draw_python, stream_key
 from multiadvisor.envs.compiled_env import CompiledEnv
 from multiadvisor.envs.rollout import vector_rollout
 from multiadvisor.envs.worlds.board import DIRECTIONS
 from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.errors import BadInput
+from multiadvisor.explain.decisions import decider_of
 from multiadvisor.explain.explanation import Explanation, explain_recorded
 from multiadvisor.explain.sentences import action_word, explored_sentence
 from multiadvisor.explorer.answers import heard_under
@@ -50,9 +50,11 @@ def advisors_of(agent: Any) -> Sequence[Advisor]:
 def reweighted(agent: MultiAdvisor, weights: Sequence[float] | None) -> Task:
     """The agent's task, its advisors under these weights: a network may have learned groups, or all as one."""
     task, advisors = agent.task, advisors_of(agent)
+    learned = decider_of(agent).combined.learned
+    added = "" if learned is None else learned.added  # which keeps its own
     if weights is None:
         return task
-    names = [advisor.name for advisor in advisors if advisor.name != CORRECTION]  # which keeps its own
+    names = [advisor.name for advisor in advisors if advisor.name != added]
     own = dict(zip(names, weights, strict=False))
     given = list(own.values())
     if names != list(task.names):
@@ -69,7 +71,7 @@ def _acting(agent: MultiAdvisor, weights: list[float] | None) -> Callable[[np.nd
     if weights is None:
         return agent.act
     tables, own = agent.tables, reweighted(agent, weights).weights
-    heard = np.append(own, tables.weights[len(own) :])  # a correction keeps its own
+    heard = np.append(own, tables.weights[len(own) :])  # whom the aggregator has added keeps its own
 
     def act(x: np.ndarray, draw: float) -> int:
         advisors, rows = tables.rows(x)
@@ -142,9 +144,9 @@ def attractor_layer(
         raise BadInput(
             f"attractors of single boards are for mazes: `multiadvisor solve {task.name}` looks at all states"
         )
-    if beside := learned_beside(agent.settings.aggregation):
+    if (more := agent.aggregator.learned) is not None:
         raise BadInput(
-            f"attractors are those of the advisors' own values, and this run acts by more ({beside[0]}): its sentence "
+            f"attractors are those of the advisors' own values, and this run acts by more ({more.name}): its sentence "
             "says whether the walk from here earns"
         )
     gamma = agent.settings.gamma

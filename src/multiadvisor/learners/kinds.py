@@ -13,7 +13,6 @@ what is registered here.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from multiadvisor.core.optional_dependencies import require
+from multiadvisor.core.plugins import imported
 from multiadvisor.errors import BadInput, KnowsFields, no_attribute, short, unknown
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class LearnerKind:
     @property
     def settings(self) -> type[LearnerSettings]:
         """The class of its settings."""
-        found: type[LearnerSettings] = _imported(self.home)
+        found: type[LearnerSettings] = imported(self.home)
         return found
 
     @property
@@ -135,7 +135,7 @@ class LearnerKind:
         """What makes it; where it needs what is not installed, that is said."""
         if self.extra:
             require(self.extra)
-        found: Maker = _imported(self.maker)
+        found: Maker = imported(self.maker)
         return found
 
     def options(self) -> dict[str, dataclasses.Field[Any]]:
@@ -157,14 +157,6 @@ class LearnerKind:
         if task.world is None and not self.environments:
             return "needs a compiled world, and it is a Python environment"
         return ""
-
-
-def _imported(place: Any) -> Any:
-    """What `module:name` stands for; anything else is itself."""
-    if not isinstance(place, str):
-        return place
-    module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
 
 
 _HERE = "multiadvisor.learners"

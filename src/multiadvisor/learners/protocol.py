@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from multiadvisor.core.aggregations import CORRECTION, SELECTIONS, greedy
+from multiadvisor.core.aggregations import greedy
 from multiadvisor.core.aggregator import Aggregator, plannings_of
 from multiadvisor.core.validation import Arrays, whole
 from multiadvisor.errors import BadInput, short
@@ -231,8 +231,8 @@ class Learner(Decider, Protocol):
 
     def refuses_weights(self) -> str:
         """Why other weights would make what was learned out of date; empty where they would not."""
-        settings = self.settings
-        if not settings.learner_settings.per_advisor or settings.aggregation in (CORRECTION, *SELECTIONS):
+        settings, learned = self.settings, self.aggregator.learned
+        if not settings.learner_settings.per_advisor or (learned is not None and learned.holds_weights):
             return "weights are in the values it learned"
         asks = any(planning.needs for planning in plannings_of(self.task, settings.planning))
         return f"{settings.planning} values depend on the weights" if asks else ""
@@ -288,16 +288,6 @@ def refuse_unobservable(task: Task) -> None:
         raise BadInput(
             f"task {task.name!r} is a vector environment, and transitions are observed one by one: make the task from "
             "a single environment"
-        )
-
-
-def refuse_changing_sum(task: Task) -> None:
-    """Refuse to learn the correction of a sum to which not the same advisors belong throughout."""
-    world = task.world
-    if any(advisor.advises is not None for advisor in task.advisors) or (world and (world.advises or world.joins)):
-        raise BadInput(
-            f"some advisors of task {task.name!r} fall silent or join, and the correction is of a sum of the same "
-            "advisors throughout: let everybody advise, or choose another aggregation"
         )
 
 

@@ -243,7 +243,7 @@ def test_the_arbitrator_is_paid_as_the_task_pays_and_the_advisors_as_told():
     task = arbi_q.scaled(100.0, 1.0)
     step = type("Step", (), {"reward": np.array([1.0, -1.0])})
     assert [advisor.reward(step) for advisor in task.advisors] == [100.0, -1.0]
-    assert task.arbitrator.reward(step) == 0.0
+    assert task.extra_advisor.reward(step) == 0.0
 
 
 @pytest.mark.slow

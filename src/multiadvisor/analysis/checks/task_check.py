@@ -27,8 +27,8 @@ from multiadvisor.analysis.theory.enumeration import enumerate_task
 from multiadvisor.analysis.theory.environment_model import has_table
 from multiadvisor.analysis.theory.solver import solve
 from multiadvisor.core import rng
-from multiadvisor.core.aggregations import LEARNED
 from multiadvisor.core.aggregator import aggregator_of, doubtful
+from multiadvisor.core.learned import TABLES
 from multiadvisor.envs.registry import make
 from multiadvisor.errors import BadInput
 from multiadvisor.settings import whole_number
@@ -263,7 +263,7 @@ def check_task(
     """
     episodes, steps = whole_number("episodes", episodes, 1), whole_number("steps", steps, 1)
     task = make(task)
-    aggregator, records = aggregator_of(task, aggregation, LEARNED), list[_Record]()
+    aggregator, records = aggregator_of(task, aggregation, TABLES), list[_Record]()
     subject = _subject(task, seed)
     subject.aggregator = aggregator
     with contextlib.suppress(Broken):

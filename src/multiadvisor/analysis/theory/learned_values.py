@@ -25,7 +25,7 @@ from multiadvisor.analysis.theory.enumeration import enumerate_task, of_environm
 from multiadvisor.analysis.theory.environment_model import has_table
 from multiadvisor.analysis.theory.mdp import FiniteMDP
 from multiadvisor.analysis.theory.solver import Solution
-from multiadvisor.core.aggregator import learned_beside
+from multiadvisor.core.aggregator import learned_in
 from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.learners.kinds import own_settings
 from multiadvisor.task import Task
@@ -99,7 +99,7 @@ def _around(agent: Any, state: Any) -> _Around | None:
 
 def _beside(agent: Any) -> bool:
     """Whether it acts by more than the advisors' values."""
-    return bool(learned_beside(getattr(agent.settings, "aggregation", "sum")))
+    return bool(learned_in(getattr(agent.settings, "aggregation", "sum")))
 
 
 def learned_solution(agent: Any, x: np.ndarray) -> tuple[Solution, int] | None:

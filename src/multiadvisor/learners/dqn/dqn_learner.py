@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.core.aggregations import CORRECTION
-from multiadvisor.core.aggregator import Team, aggregator_of, plannings_of
+from multiadvisor.core.aggregator import Team, aggregator_of, learned_in, plannings_of
+from multiadvisor.core.learned import NETWORK
+from multiadvisor.core.plugins import imported
 from multiadvisor.core.rng import TRAINING, episode_key, stream_key, training_keys
 from multiadvisor.core.validation import Arrays, Shapes, require
 from multiadvisor.envs.compiled_env import CompiledEnv
@@ -25,8 +26,9 @@ from multiadvisor.learners.dqn.backend import jax
 from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.learners.dqn.dqn_update import Rules, make_update
 from multiadvisor.learners.dqn.network import Network, Plan, check_saved, initial, plan_networks
+from multiadvisor.learners.dqn.own_output import OwnOutput
 from multiadvisor.learners.dqn.replay import FILLED, STEPS, Chooser, Replay, StepBatch, add
-from multiadvisor.learners.dqn.split import split_task, with_correction
+from multiadvisor.learners.dqn.split import split_task, with_own
 from multiadvisor.learners.network_learner import (
     ALWAYS,
     NetworkLearner,
@@ -63,8 +65,11 @@ class DeepLearner(NetworkLearner):
         assert isinstance(deep, DQN)
         super().__init__(task, settings, deep, seeds)
         self.split = split_task(task, settings.gamma, deep.split)
-        if settings.aggregation == CORRECTION:
-            self.split = with_correction(self.split, task, settings.gamma)
+        self._own_output: OwnOutput | None = None
+        for learned in learned_in(settings.aggregation):
+            if learned.network:
+                self._own_output = imported(learned.network)
+                self.split = with_own(self.split, task, settings.gamma, learned, self._own_output.weight)
         self._activity = deep.split == "advisors" and (
             any(advisor.active is not None for advisor in task.advisors) if task.world is None else True
         )
@@ -106,12 +111,12 @@ class DeepLearner(NetworkLearner):
             advisors = tuple(replace(advisor, group=advisor.name) for advisor in advisors)
         team = Team(task.name, advisors)
         plannings = plannings_of(team, settings.planning)
-        aggregator = aggregator_of(team, settings.aggregation, (CORRECTION,))
+        aggregator = aggregator_of(team, settings.aggregation, NETWORK)
         for planning in plannings:
             for need in planning.needs:
                 if need in _FOR_TABLES:
                     raise BadInput(f"planning {planning.name!r} is for tables: replayed steps lack {_FOR_TABLES[need]}")
-        return Rules(plannings, aggregator, tuple(self.split.weights.tolist()), settings.epsilon, self.split.correcting)
+        return Rules(plannings, aggregator, tuple(self.split.weights.tolist()), settings.epsilon, self._own_output)
 
     def _network_plan(self) -> Plan:
         """What each advisor sees, and with whom it shares a network."""
@@ -122,7 +127,7 @@ class DeepLearner(NetworkLearner):
                 first = self.task.advisors[part[0]]
                 views.append(tuple(masks[list(part)].max(axis=0).tolist()))
                 shares.append({"shared": "all", "advisor": name, "group": first.group or first.name}[own.torso])
-            else:  # the correction sees everything; it learns beside the advisors, and disturbs none of them
+            else:  # the aggregator's own sees everything; it learns beside the advisors, and disturbs none of them
                 views.append((1,) * masks.shape[1])
                 shares.append("")
         return plan_networks(
@@ -149,7 +154,7 @@ class DeepLearner(NetworkLearner):
     # ---- what was learned --------------------------------------------------------------------------------------------
     @property
     def advisors(self) -> tuple[Advisor, ...]:
-        """The network's advisors: the task's, or its groups, or one; and the correction, where it learns one."""
+        """The network's advisors: the task's, or its groups, or one; and the aggregator's own, where it has one."""
         return self.split.advisors
 
     def _see(self) -> None:

@@ -18,6 +18,7 @@ from multiadvisor.core.plannings import Ahead, Planning
 from multiadvisor.learners.dqn.backend import jax, jnp, optax
 from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.learners.dqn.network import Network
+from multiadvisor.learners.dqn.own_output import OwnOutput
 from multiadvisor.learners.optimiser import TrainState, better, copied, fresh
 
 Array = Any
@@ -56,8 +57,8 @@ class Rules(NamedTuple):
     aggregator: Aggregator
     weights: tuple[float, ...]  # [n]
     epsilon: float
-    correcting: bool = False
-    """Whether the last advisor is the correction, of weight -1."""
+    own: OwnOutput | None = None
+    """How the last advisor learns, where it is the aggregator's own."""
 
 
 def bootstrap(rules: Rules, judge: Array, value: Array, active: Array) -> Array:
@@ -74,20 +75,16 @@ def bootstrap(rules: Rules, judge: Array, value: Array, active: Array) -> Array:
         own = np.array([planning == kind for planning in rules.plannings])[:, None]
         policy = jnp.where(own, kind(judge, ahead), policy)
     follows = (policy * value).sum(axis=1)
-    if not rules.correcting:
+    if rules.own is None:
         return follows
-    # the correction is worth minus what all together can get
-    together = rules.aggregator.prefer(value, jnp.asarray(rules.weights, value.dtype) * active)
-    return follows.at[-1].set(-together[ahead.greedy])
+    return follows.at[-1].set(rules.own.expects(rules, value, active, ahead.greedy))
 
 
 def paid(rules: Rules, batch: Batch, follows: Array) -> Array:
-    """The rewards [S, B, n]; the correction's is what the others expect of the next state, and knows no noise."""
-    if not rules.correcting:
+    """The rewards [S, B, n]."""
+    if rules.own is None:
         return batch.reward
-    weights = jnp.asarray(rules.weights[:-1], follows.dtype) * batch.active[..., :-1]
-    promised = (weights * batch.discount[..., :-1] * follows[..., :-1]).sum(axis=-1, keepdims=True)
-    return jnp.concatenate([batch.reward[..., :-1], promised], axis=-1)
+    return jnp.concatenate([batch.reward[..., :-1], rules.own.earns(rules, batch, follows)], axis=-1)
 
 
 def losses(network: Network, target: Network, batch: Batch, rules: Rules, double: bool, huber: bool) -> Array:

@@ -1,8 +1,4 @@
-"""Whom the outputs of a network are for: the task's advisors, its groups, or one for all; and the aggregator's own.
-
-The correction (`theory.correction`) is one more output, of weight -1, with a network of its own that sees the whole
-observation: what the sum of the others promises too much.
-"""
+"""Whom the outputs of a network are for: the task's advisors, its groups, or one for all; and the aggregator's own."""
 
 from __future__ import annotations
 
@@ -11,9 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from multiadvisor.core.aggregations import CORRECTION
+from multiadvisor.core.learned import LearnedAggregation
 from multiadvisor.errors import BadInput
-from multiadvisor.learners.protocol import refuse_changing_sum
 from multiadvisor.task import Advisor, Task
 
 
@@ -24,11 +19,11 @@ class Split:
     advisors: tuple[Advisor, ...]  # [k]
     gammas: np.ndarray  # [k]
     members: tuple[tuple[int, ...], ...]
-    """For each, the task's advisors it stands for; nobody for the correction."""
+    """For each, the task's advisors it stands for; nobody for the aggregator's own."""
     merge: np.ndarray | None = None
     """[n, k]: how the task's n advisors pay into these; None: they are the same."""
-    correcting: bool = False
-    """Whether the last one is the correction."""
+    added: bool = False
+    """Whether the last one is the aggregator's own."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -41,8 +36,8 @@ class Split:
         return np.array([advisor.weight for advisor in self.advisors])
 
     def add(self, array: np.ndarray, value: int) -> np.ndarray:
-        """[N, n] of the task's advisors to [N, k], with this value for the correction."""
-        if not self.correcting:
+        """[N, n] of the task's advisors to [N, k], with this value for the aggregator's own."""
+        if not self.added:
             return array
         return np.concatenate([array, np.full((len(array), 1), value, array.dtype)], axis=1)
 
@@ -69,17 +64,17 @@ def split_task(task: Task, gamma: float, split: str) -> Split:
     return Split(advisors, gammas, members, merge)
 
 
-def with_correction(split: Split, task: Task, gamma: float) -> Split:
-    """The same advisors, and the correction behind them."""
-    if task.correction is not None:
+def with_own(split: Split, task: Task, gamma: float, learned: LearnedAggregation, weight: float) -> Split:
+    """The same advisors, and behind them the one that the aggregator adds."""
+    if task.extra_advisor is not None:
         raise BadInput(
-            f"the correction of task {task.name!r} names features, which are for tables: a network sees the whole "
-            "observation, leave Task.correction out"
+            f"the {learned.added} of task {task.name!r} names features, which are for tables: a network sees the whole "
+            "observation, leave Task.extra_advisor out"
         )
-    refuse_changing_sum(task)
-    advisor = Advisor(CORRECTION, weight=-1.0, group=CORRECTION, planning="egocentric")
+    learned.check(task)
+    advisor = Advisor(learned.added, weight=weight, group=learned.added, planning="egocentric")
     return replace(
         split, advisors=(*split.advisors, advisor), gammas=np.append(split.gammas, gamma),
-        members=(*split.members, ()), correcting=True,
+        members=(*split.members, ()), added=True,
         merge=None if split.merge is None else np.pad(split.merge, ((0, 0), (0, 1))),
     )  # fmt: skip

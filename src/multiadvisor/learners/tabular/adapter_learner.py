@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numba.core.errors import NumbaError
 
 from multiadvisor.core import rng
-from multiadvisor.core.aggregations import ARBI_Q
 from multiadvisor.core.compiling import entry, specialise
+from multiadvisor.core.plannings import TAKEN
 from multiadvisor.core.validation import Arrays, Shapes, array, require, whole
 from multiadvisor.envs.python_env import Segment
 from multiadvisor.envs.step import LONGEST_EPISODE, endless
@@ -22,13 +23,11 @@ from multiadvisor.learners.tabular.compiled_learner import (
     grown,
     progress_tensors,
     restored_progress,
-    shared_advisors,
 )
 from multiadvisor.learners.tabular.rules.mapped import is_mapped
 from multiadvisor.learners.tabular.rules.update_rules import (
     extra_of,
     extra_table,
-    with_extra_table,
 )
 from multiadvisor.settings import Settings
 from multiadvisor.task import Task, Transition
@@ -61,22 +60,18 @@ class AdapterLearner(Tables):
 
     def _new_arrays(self, key: np.uint64, learning: bool) -> records.AdapterArrays:
         """What the compiled step is given and remembers between two steps."""
-        task, settings, adapter, made = self.task, self.settings, self.adapter, self.made
+        task, adapter, made = self.task, self.adapter, self.made
         parts, actions = len(made.codes), len(task.actions)
         integers = np.zeros((records.ADAPTER_INTEGERS, task.n), np.int64)
         reals, room = np.zeros((records.ADAPTER_REALS, task.n)), np.zeros((3, actions))
-        committee = records.unpack_committee.py_func(integers, reals)
-        committee.offset[:], committee.stride[:], committee.kind[:] = adapter.position, 1, made.kinds
-        committee.part[:], committee.weight[:] = made.aggregator.of, task.weights
-        committee.gamma[:], committee.alpha[:] = task.gammas(settings.gamma), task.alphas(settings.alpha)
+        packed = records.unpack_committee.py_func(integers, reals)
+        for row, values in zip(packed, self._committee(adapter.position, np.ones_like(adapter.position)), strict=True):
+            row[:] = values
         events = records.unpack_events.py_func(integers, reals)
         events.phi[:], events.source[:], events.advises[:] = adapter.view_of, adapter.source, 1
         aggregator = records.unpack_parts.py_func(integers, reals, room, parts)
         aggregator.code[:], aggregator.ends[:], aggregator.parameter[:] = made.codes, made.ends, made.parameters
-        run = np.array([(
-            key, settings.alpha_half, settings.epsilon if learning else 0.0, settings.epsilon_half,
-            settings.noise if learning else 0.0, -1, shared_advisors(task), learning, made.kind, made.needs, parts,
-        )], records.RUN)  # fmt: skip
+        run = np.array([(*self._run_record(key, -1, learning), parts)], records.RUN)
         return records.AdapterArrays(
             integers, reals, room, records.new_progress(), run, adapter.firsts, adapter.signals
         )
@@ -89,7 +84,10 @@ class AdapterLearner(Tables):
         """The compiled call, with all that stays the same bound to it."""
         adapter, values = self.adapter, self._values
         if self._code is None:
-            self._code = entry(self._call, values, arrays, kernel.CONTINUED)
+            try:
+                self._code = entry(self._call, values, arrays, kernel.CONTINUED)
+            except NumbaError as error:
+                raise self._not_compiled(error) from None
         call = self._code
         events = records.unpack_events.py_func(arrays.integers, arrays.reals)
         adapter.bind(events.active, events.advises, events.ended)
@@ -110,10 +108,16 @@ class AdapterLearner(Tables):
     def _grow(self) -> None:
         rows = max(self.adapter.rows, 2 * len(self.table))
         if (extra := extra_table(self.extra)) is not None:  # first, as it may refuse
-            self.extra = with_extra_table(self.task, self.extra, grown(extra, rows))
+            self._extend(grown(extra, rows))
         self.table = grown(self.table, rows)
         if self.made.counting:
             self.counts = grown(self.counts, rows)
+
+    def _extend(self, table: np.ndarray) -> None:
+        """Let what is learned besides be this table."""
+        if (learned := self.aggregator.learned) is not None:
+            learned.check_size(self.task, table.size)
+        self.extra = self.extra._replace(table=table)
 
     def _deal(self, step: Callable[[int], int]) -> int:
         """Start the next training episode."""
@@ -178,7 +182,8 @@ class AdapterLearner(Tables):
         up."""
         over = transition.terminated or transition.truncated
         if self.made.needs & kernel.NEEDS["taken"] and following is None and not over:
-            what = "aggregation" if self.settings.aggregation == ARBI_Q else "planning"
+            learned = self.aggregator.learned
+            what = "aggregation" if learned is not None and TAKEN in learned.needs else "planning"
             raise BadInput(
                 f"{what} {getattr(self.settings, what)!r} learns from the action taken next: give next_action, or "
                 f"choose another {what}"
@@ -241,8 +246,7 @@ class AdapterLearner(Tables):
             played.terminated[episode], played.returns[episode] = int(terminated), returns[:n]
         return played
 
-    def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The active advisors [m] and their rows [m] for an observation."""
+    def _active(self, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         adapter = self.adapter
         active, advises = np.zeros(self.task.n, np.int64), np.ones(self.task.n, np.int64)
         adapter.bind(active, advises, np.zeros(self.task.n, np.int64))
@@ -251,7 +255,7 @@ class AdapterLearner(Tables):
             self._grow()
         advisors = np.flatnonzero(active)
         rows = adapter.firsts[adapter.view_of[advisors]] + adapter.position[advisors]
-        return self._advising(advisors, rows, advises[advisors] == 1)
+        return advisors, rows, advises[advisors] == 1
 
     def values(self, j: int) -> np.ndarray:
         """Q_j of one advisor: one row for each local state, in order, or in the order they were met."""
@@ -291,7 +295,7 @@ class AdapterLearner(Tables):
             require((self.counts >= 0).all(), "counts")
         if (extra := extra_table(self.extra)) is not None:
             found = array(tensors, "extra", (len(table), *extra.shape[1:]), np.float64)
-            self.extra = with_extra_table(self.task, self.extra, np.array(found))
+            self._extend(np.array(found))
         self.adapter.recount(array(tensors, "counted", (None,), np.uint8).tobytes(), len(table))
         self.progress[:] = progress
         self.table, self.segment.seeded_at, self.segment.actions = np.array(table), int(seeded_at[0]), trail.tolist()

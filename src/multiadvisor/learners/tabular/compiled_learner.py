@@ -13,18 +13,16 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from multiadvisor.core import rng
-from multiadvisor.core.aggregations import ARBI_Q, LEARNED
 from multiadvisor.core.aggregator import Aggregator, aggregator_of, plannings_of
 from multiadvisor.core.compiling import first_use, specialise
-from multiadvisor.core.plannings import TAKEN, TARGET, Planning
+from multiadvisor.core.learned import TABLES
+from multiadvisor.core.plannings import TARGET, Planning
 from multiadvisor.core.validation import MOST_STEPS, Arrays, Shapes, array, require
 from multiadvisor.envs.step import LONGEST_EPISODE
 from multiadvisor.errors import BadInput, short
 from multiadvisor.learners.finite_choice import FiniteChoice
 from multiadvisor.learners.protocol import Advice, EpisodeReturns, Exploration, refuse_unobservable
 from multiadvisor.learners.tabular import kernel, records, switch
-from multiadvisor.learners.tabular.rules.arbitration import Claims, in_control
-from multiadvisor.learners.tabular.rules.gpi import Plans, aggregator_at
 from multiadvisor.learners.tabular.rules.update_rules import as_learned, extra_of, extra_table, rule_of
 from multiadvisor.settings import Settings
 from multiadvisor.task import Advisor, Task, Transition
@@ -47,6 +45,7 @@ class Tables(FiniteChoice):
         self.aggregator, self.weights = self.made.aggregator, self.task.weights
         self.key = rng.stream_key(settings.seed, rng.TRAINING)
         self.exploration = Exploration()
+        self._shared = shared_advisors(self.task)
 
     @property
     def steps(self) -> int:
@@ -64,8 +63,37 @@ class Tables(FiniteChoice):
         return float(self.progress["score_sum"][0])
 
     @abstractmethod
+    def _active(self, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The active advisors [m], their rows [m], and whether they advise [m] in a state."""
+
+    def _asked(self, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The advisors that are asked in a state [m], their rows [m] and weights [m]."""
+        advisors, rows, asked = self._active(state)
+        weights = self.weights[advisors]
+        if (learned := self.aggregator.learned) is not None:
+            weights = learned.weigh(self.extra, advisors, rows, weights * asked)
+            asked = weights != 0.0 if learned.selects else asked
+        return (advisors, rows, weights) if asked.all() else (advisors[asked], rows[asked], weights[asked])
+
     def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The active advisors [m] and their rows [m] in a state."""
+        """The advisors that are asked in a state [m], and their rows [m]."""
+        return self._asked(state)[:2]
+
+    def _committee(self, offset: np.ndarray, stride: np.ndarray) -> records.Committee:
+        """What belongs to each advisor, whose rows lie so."""
+        task, made, settings = self.task, self.made, self.settings
+        return records.Committee(
+            offset, stride, made.kinds, made.aggregator.of, task.weights, task.gammas(settings.gamma),
+            task.alphas(settings.alpha),
+        )  # fmt: skip
+
+    def _run_record(self, key: np.uint64, limit: int, learning: bool) -> records.Run:
+        """What never changes during a call; without learning nothing is explored, and rewards have no noise."""
+        settings, made = self.settings, self.made
+        return records.Run(
+            key, settings.alpha_half, float(settings.epsilon) if learning else 0.0, settings.epsilon_half,
+            float(settings.noise) if learning else 0.0, limit, self._shared, learning, made.kind, made.needs,
+        )  # fmt: skip
 
     def _refuse_infinite(self, rows: np.ndarray | None = None) -> None:
         """Of all values, or of those in these rows [m]; neither may their weighted sum be too large for a number."""
@@ -92,34 +120,37 @@ class Tables(FiniteChoice):
 
     def consult(self, state: Any) -> Advice:
         """The active advisors' advice in one state."""
-        advisors, rows = self.rows(state)
+        advisors, rows, weights = self._asked(state)
         names = self.task.names
-        advice = self.table[rows]
-        return Advice(tuple([names[j] for j in advisors.tolist()]), advice, self.weights[advisors], advisors)
+        return Advice(tuple([names[j] for j in advisors.tolist()]), self.table[rows], weights, advisors)
+
+    def _combined(self, advisors: np.ndarray, rows: np.ndarray) -> Aggregator:
+        """The aggregator of these advisors [m] in these rows [m]."""
+        if (learned := self.aggregator.learned) is None:
+            return self.aggregator._replace(of=self.aggregator.of[advisors])
+        return learned.at(self.aggregator, self.extra, self.task.advisors, self.offset, advisors, rows)
 
     def aggregator_at(self, state: Any) -> Aggregator:
         """The aggregator of those who are active in one state [m]."""
-        advisors, rows = self.rows(state)
-        if isinstance(self.extra, Plans):
-            return aggregator_at(self.task.advisors, self.aggregator, self.extra, self.offset, advisors, rows)
-        return self.aggregator._replace(of=self.aggregator.of[advisors])
+        return self._combined(*self.rows(state))
 
     def preferences(self, state: Any) -> np.ndarray:
         """What the aggregator makes of the advice in one state [A]."""
-        given = self.consult(state)
-        if isinstance(self.extra, Plans):
-            found: np.ndarray = self.aggregator_at(state).prefer(given.advice, given.weights)
-        else:
-            found = self.aggregator.prefer(given.advice, given.weights, given.advisors)
+        advisors, rows, weights = self._asked(state)
+        found: np.ndarray = self._combined(advisors, rows).prefer(self.table[rows], weights)
         return found
 
-    def _advising(
-        self, advisors: np.ndarray, rows: np.ndarray, advises: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-        """Those of the active advisors [m] that advise [m], and their rows: of the one in control, if one is."""
-        if isinstance(self.extra, Claims):
-            advises = in_control(self.extra, advisors, rows, self.weights[advisors] * advises)
-        return (advisors, rows) if advises.all() else (advisors[advises], rows[advises])
+    def _not_compiled(self, error: NumbaError) -> BadInput:
+        reason, learned = " ".join(str(error).split())[:200], self.aggregator.learned
+        if learned is not None:
+            return BadInput(
+                f"the rule of the aggregation {learned.name!r} cannot be compiled for task {self.task.name!r}: write "
+                f"it with loops over single numbers, as no array can be made there ({reason} ...)"
+            )
+        return BadInput(
+            f"the world of task {self.task.name!r} cannot be compiled: run check_task on it, which names the "
+            f"function ({reason} ...)"
+        )
 
 
 def shared_advisors(task: Task) -> int:
@@ -147,13 +178,13 @@ class CompiledCommittee(NamedTuple):
 
 def made_committee(task: Task, settings: Settings) -> CompiledCommittee:
     """How each advisor plans and is aggregated, as the compiled loop has it."""
-    plannings, aggregator = plannings_of(task, settings.planning), aggregator_of(task, settings.aggregation, LEARNED)
+    plannings, aggregator = plannings_of(task, settings.planning), aggregator_of(task, settings.aggregation, TABLES)
     known, combined = switch.known_to(plannings, tuple(aggregation for aggregation, _ in aggregator.parts))
     code = {planning: k for k, planning in enumerate(known)}
     kinds = np.array([code[planning] for planning in plannings], np.int64)
     needs = {need for planning in plannings for need in planning.needs}
-    if settings.aggregation == ARBI_Q:
-        needs.add(TAKEN)
+    if aggregator.learned is not None:
+        needs.update(aggregator.learned.needs)
     return CompiledCommittee(
         aggregator, kinds, int(kinds[0]) if (kinds == kinds[0]).all() else kernel.MIXED,
         sum(kernel.NEEDS[need] for need in needs), "counts" in needs,
@@ -178,10 +209,7 @@ class CompiledLearner(Tables):
         task, made, world = self.task, self.made, self.task.world
         assert world is not None
         layout, actions = task.layout(), len(task.actions)
-        self.committee = records.Committee(
-            layout.offset, layout.stride, made.kinds, made.aggregator.of, task.weights, task.gammas(settings.gamma),
-            task.alphas(settings.alpha),
-        )  # fmt: skip
+        self.committee = self._committee(layout.offset, layout.stride)
         self.offset = layout.offset
         self.layout = np.stack([layout.offset, layout.stride])
         self.table = empty_table(task, layout.rows)
@@ -191,7 +219,6 @@ class CompiledLearner(Tables):
         self.x = np.zeros(world.size, np.int64)
         self.progress = records.new_progress()
         self._limit = -1 if task.limit is None else task.limit
-        self._shared = shared_advisors(task)
         looking: dict[str, Any] = {
             "begin": world.begin, "local_states": world.local_states,
             "advises": world.advises or kernel.everybody_advises,
@@ -220,13 +247,10 @@ class CompiledLearner(Tables):
 
     def _workspace(self, progress: np.ndarray, key: np.uint64, learning: bool) -> records.Workspace:
         """What the compiled loop works on."""
-        settings, made, room = self.settings, self.made, np.zeros((3, self.table.shape[1]))
-        run = records.Run(
-            key, settings.alpha_half, float(settings.epsilon) if learning else 0.0, settings.epsilon_half,
-            float(settings.noise) if learning else 0.0, self._limit, self._shared, learning, made.kind, made.needs,
-        )  # fmt: skip
+        made, room = self.made, np.zeros((3, self.table.shape[1]))
         aggregator = records.AggregatorParts(made.codes, made.ends, made.parameters, room[0], room[1], room[2])
         values = records.Values(self.table, self.counts, self._policies, self.extra)
+        run = self._run_record(key, self._limit, learning)
         return records.Workspace(values, self.committee, aggregator, run, progress)
 
     def prepare(self) -> None:
@@ -236,13 +260,6 @@ class CompiledLearner(Tables):
                 self._play(self.x, self.progress, self.key, steps=0, episodes=0, learning=True)
         except NumbaError as error:
             raise self._not_compiled(error) from None
-
-    def _not_compiled(self, error: NumbaError) -> BadInput:
-        reason = " ".join(str(error).split())[:200]
-        return BadInput(
-            f"the world of task {self.task.name!r} cannot be compiled: run check_task on it, which names the "
-            f"function ({reason} ...)"
-        )
 
     def run(self, steps: int) -> None:
         """Play and learn for this many steps."""
@@ -261,14 +278,13 @@ class CompiledLearner(Tables):
             )
         return played
 
-    def rows(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The advisors that have a say [m] and their rows [m] in a state x of the world."""
-        m, slots, _ = self._asked(state)
-        return self._advising(slots.advisors[:m], slots.rows[:m], slots.weight[:m] != 0.0)
+    def _active(self, state: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        m, slots, _ = self._look(state)
+        return slots.advisors[:m], slots.rows[:m], slots.weight[:m] != 0.0
 
     def preferences(self, state: Any) -> np.ndarray:
         """The preferences [A] in a state x, as the loop itself finds them."""
-        return self._asked(state)[2]
+        return self._look(state)[2]
 
     _total = preferences
 
@@ -276,7 +292,7 @@ class CompiledLearner(Tables):
         """Nobody but the world can tell."""
         refuse_unobservable(self.task)
 
-    def _asked(self, state: Any) -> tuple[int, records.Slots, np.ndarray]:
+    def _look(self, state: Any) -> tuple[int, records.Slots, np.ndarray]:
         """How many are active, the slots in which they stand, and the preferences [A]."""
         world = self.task.world
         assert world is not None

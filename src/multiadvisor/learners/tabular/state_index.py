@@ -1,6 +1,6 @@
 """A task with one advisor more, the last: one that looks at the whole state, or at features of it.
 
-The correction (`rules/correction.py`) and the arbitrator (`rules/arbitration.py`) are such advisors.
+So an aggregator sees it that learns with an advisor of its own (`core.learned`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiadvisor.core.aggregations import CORRECTION
 from multiadvisor.core.compiling import compiled
 from multiadvisor.envs.adapter import Adapter
 from multiadvisor.errors import BadInput
-from multiadvisor.task import Advisor, Task, World
+from multiadvisor.task import Advisor, Task, World, nothing
 
 MOST_STATES = 4_000_000
 
@@ -40,23 +39,33 @@ class ExtendedConstants(NamedTuple):
     """The number of the one that is added."""
 
 
-def extend_task(task: Task, advisor: Advisor, state: Any, states: int | None) -> Task:
-    """The task with this advisor as its last, always active; it looks at `state`, or where that is None at all."""
+def extend_task(
+    task: Task, name: str, weight: float, reward: Any = nothing, gamma: float | None = None, or_else: str = ""
+) -> Task:
+    """The task with an advisor of this name as its last, always active; it looks at everything, or at what the task's
+    `extra_advisor` names. `or_else`: a further way out where that is too much."""
+    given = task.extra_advisor or Advisor(name)
+    advisor = Advisor(
+        name, reward=reward, weight=weight, gamma=gamma, alpha=given.alpha, planning="egocentric", group=name
+    )
     if task.adapter is not None:
-        advisors = (*task.advisors, replace(advisor, state=state, states=states))
+        advisors = (*task.advisors, replace(advisor, state=given.state, states=given.states))
         return replace(task, advisors=advisors, adapter=Adapter(task.adapter.env, advisors, task.adapter.discretise))
     assert task.world is not None
-    index = state_index(task, task.world, advisor.name, state, states)
+    index = state_index(task, task.world, name, or_else)
     constants = ExtendedConstants(task.world.constants, index.radix, index.states, task.n)
-    advisor = replace(advisor, state=advisor.name, states=index.states)
+    advisor = replace(advisor, state=name, states=index.states)
     world = _extend_world(task.world, constants, index.number)
     return replace(task, advisors=(*task.advisors, advisor), world=world, board=None)
 
 
 # ---- where it looks --------------------------------------------------------------------------------------------------
-def state_index(task: Task, world: World, name: str, state: Any, states: int | None) -> StateIndex:
-    """Where the `correction` or the `arbitrator` of a task looks."""
-    return _whole_state(task, world, name) if state is None else _features(task, name, state, states)
+def state_index(task: Task, world: World, name: str, or_else: str) -> StateIndex:
+    """Where the task's extra advisor looks, which has this name."""
+    given = task.extra_advisor
+    if given is None or given.state is None:
+        return _whole_state(task, world, name, or_else)
+    return _features(task, name, given.state, given.states)
 
 
 def _features(task: Task, name: str, state: Any, states: int | None) -> StateIndex:
@@ -64,18 +73,16 @@ def _features(task: Task, name: str, state: Any, states: int | None) -> StateInd
     if not callable(state) or states is None:
         raise BadInput(
             f"the {name} of task {task.name!r} needs a compiled function of the state and its number of values: "
-            f"give {name}=Advisor({name!r}, state=function, states=number)"
+            f"give extra_advisor=Advisor({name!r}, state=function, states=number)"
         )
     if not 1 <= states <= MOST_STATES:
         raise BadInput(f"the {name} of task {task.name!r} has {states} states: let them be from 1 to {MOST_STATES}")
     return StateIndex(_feature_number(state), np.zeros(0, np.int64), states)
 
 
-def _whole_state(task: Task, world: World, name: str) -> StateIndex:
+def _whole_state(task: Task, world: World, name: str, or_else: str) -> StateIndex:
     """The number of a state x among all that its `sizes` allow."""
-    way_out = f"name features of it with {name}=Advisor({name!r}, state=function, states=number)"
-    if name == CORRECTION:
-        way_out += ", or learn with a network (learner='dqn', on the command line --learner dqn)"
+    way_out = f"name features of it with extra_advisor=Advisor({name!r}, state=function, states=number){or_else}"
     if world.sizes is None:
         raise BadInput(
             f"the states of task {task.name!r} cannot be counted, as its world gives no sizes: give them, or {way_out}"

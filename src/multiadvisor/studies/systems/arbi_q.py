@@ -32,7 +32,7 @@ def scaled(food: float, wolf: float) -> Task:
             Advisor("food", lambda t: food * t.reward[0], lambda x: int(x) // (4 * CELLS) * 4 + int(x) % 4, 4 * CELLS),
             Advisor("wolf", lambda t: wolf * t.reward[1], lambda x: int(x) // 4, CELLS * CELLS),
         ],
-        name="bunny, scaled", arbitrator=Advisor("arbitrator", lambda t: float(t.reward.sum())),
+        name="bunny, scaled", extra_advisor=Advisor("arbitrator", lambda t: float(t.reward.sum())),
     )  # fmt: skip
 
 

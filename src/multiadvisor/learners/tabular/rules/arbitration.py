@@ -12,19 +12,21 @@ it has a claim for every other.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from multiadvisor.core.aggregations import ARBI_Q
+from multiadvisor.core.aggregator import Aggregator
 from multiadvisor.core.compiling import inside
+from multiadvisor.core.learned import LearnedAggregation
+from multiadvisor.core.plannings import TAKEN
+from multiadvisor.envs.adapter import Adapter
 from multiadvisor.errors import BadInput
 from multiadvisor.learners.tabular.kernel import aggregate, td_update
 from multiadvisor.learners.tabular.records import Arrivals
 from multiadvisor.learners.tabular.state_index import extend_task
-from multiadvisor.task import Advisor, Task, nothing
-
-ARBITRATOR = "arbitrator"
+from multiadvisor.task import Task, nothing
 
 
 class Claims(NamedTuple):
@@ -38,46 +40,22 @@ class Claims(NamedTuple):
     arbitrated: bool  # whether there is an arbitrator
 
 
-def new_claims(task: Task, selection: str, rows: int) -> Claims:
-    """Those of a task that `with_arbitrator` made, in a table of so many rows."""
-    arbitrated = selection == ARBI_Q
-    apart = task.arbitrator is not None and task.arbitrator.reward is not None
-    table = np.zeros((rows, task.n - 1 if arbitrated else 1))
-    return Claims(table, np.full(1, -1), np.zeros(task.n, np.int64), np.zeros(1), apart, arbitrated)
-
-
 # ---- in control ------------------------------------------------------------------------------------------------------
 @inside
-def aggregate_leader(rule, work, slots, arrivals, leader):
-    """`aggregate`, of the one in control, which is noted."""
-    work.values.extra.leader[0] = leader
+def prefer_leader(rule, work, slots, arrivals):
+    """`aggregate`, of the one with the largest claim, among equals the first; it is noted. An arbitrator weighs 0."""
+    claims, leader, most = work.values.extra, -1, 0.0
     for i in range(arrivals.size):
-        slots.part_weight[i] = arrivals.weight[i] if i == leader else 0.0
+        slots.part_weight[i] = 0.0
+        if arrivals.weight[i] != 0.0:
+            row = arrivals.rows[arrivals.size - 1 if claims.arbitrated else i]
+            claim = claims.table[np.uintp(row), arrivals.advisors[i] if claims.arbitrated else 0]
+            if leader < 0 or claim > most:
+                leader, most = i, claim
+    claims.leader[0] = leader
+    if leader >= 0:
+        slots.part_weight[leader] = arrivals.weight[leader]
     aggregate(rule, work, slots, Arrivals(arrivals.advisors, arrivals.rows, slots.part_weight, arrivals.size))
-
-
-@inside
-def prefer_w(rule, work, slots, arrivals):
-    """In control is the one with the largest W-value, among equals the first."""
-    claims, leader, most = work.values.extra.table, -1, 0.0
-    for i in range(arrivals.size):
-        if arrivals.weight[i] != 0.0:
-            claim = claims[np.uintp(arrivals.rows[i]), 0]
-            if leader < 0 or claim > most:
-                leader, most = i, claim
-    aggregate_leader(rule, work, slots, arrivals, leader)
-
-
-@inside
-def prefer_arbitrated(rule, work, slots, arrivals):
-    """In control is the one with whom the arbitrator expects most, among equals the first."""
-    claims, leader, most = work.values.extra.table, -1, 0.0
-    for i in range(arrivals.size - 1):
-        if arrivals.weight[i] != 0.0:
-            claim = claims[np.uintp(arrivals.rows[arrivals.size - 1]), arrivals.advisors[i]]
-            if leader < 0 or claim > most:
-                leader, most = i, claim
-    aggregate_leader(rule, work, slots, arrivals, leader)
 
 
 @inside
@@ -204,16 +182,51 @@ def in_control(claims: Claims, advisors: np.ndarray, rows: np.ndarray, weights: 
     return leads
 
 
-def with_arbitrator(task: Task) -> Task:
-    """The task as its aggregator sees it: with the arbitrator as the last advisor."""
-    given = task.arbitrator or Advisor(ARBITRATOR)
-    if task.world is not None and given.reward is not None:
-        raise BadInput(
-            f"the arbitrator of task {task.name!r} has its own reward, and a compiled world pays its advisors "
-            "only: leave it out, or make the task from a Gymnasium environment"
-        )
-    advisor = Advisor(
-        ARBITRATOR, reward=nothing if given.reward is None else given.reward, weight=0.0, gamma=given.gamma,
-        alpha=given.alpha, planning="egocentric", group=ARBITRATOR,
-    )  # fmt: skip
-    return extend_task(task, advisor, given.state, given.states)
+class Selection(LearnedAggregation):
+    """One advisor in control."""
+
+    selects = True
+    acts_by = "who is in control"
+    arbitrated: ClassVar[bool] = False
+    """Whether there is an arbitrator."""
+
+    def extra(self, task: Task, aggregator: Aggregator, rows: int, adapter: Adapter | None = None) -> Claims:
+        """The claims, in a table of so many rows."""
+        apart = task.extra_advisor is not None and task.extra_advisor.reward is not None
+        table = np.zeros((rows, task.n - 1 if self.arbitrated else 1))
+        return Claims(table, np.full(1, -1), np.zeros(task.n, np.int64), np.zeros(1), apart, self.arbitrated)
+
+    def weigh(self, extra: Claims, advisors: np.ndarray, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Nobody but the one in control weighs anything."""
+        found: np.ndarray = np.where(in_control(extra, advisors, rows, weights), weights, 0.0)
+        return found
+
+
+class WLearning(Selection):
+    """In control is the one that would lose most."""
+
+    rule: ClassVar[Mapping[str, Any]] = {"prefer": prefer_leader, "end": end_w, "target": learn_w}
+
+
+class ArbiQ(Selection):
+    """In control is the one whom the arbitrator chooses."""
+
+    added = "arbitrator"
+    arbitrated = True
+    needs = (TAKEN,)
+    rule: ClassVar[Mapping[str, Any]] = {
+        "prefer": prefer_leader, "learners": all_but_arbitrator, "move": move_others, "end": end_arbitrated,
+        "target": learn_arbitrated,
+    }  # fmt: skip
+
+    def extend(self, task: Task) -> Task:
+        """The task with the arbitrator as the last advisor."""
+        given = task.extra_advisor
+        if given is None:
+            return extend_task(task, self.added, 0.0)
+        if task.world is not None and given.reward is not None:
+            raise BadInput(
+                f"the arbitrator of task {task.name!r} has its own reward, and a compiled world pays its advisors "
+                "only: leave it out, or make the task from a Gymnasium environment"
+            )
+        return extend_task(task, self.added, 0.0, nothing if given.reward is None else given.reward, given.gamma)

@@ -9,14 +9,16 @@ everything but these two lines is the advisors' own: rows of the one table, the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import numpy as np
 
-from multiadvisor.core.aggregations import CORRECTION
 from multiadvisor.core.compiling import inside
-from multiadvisor.learners.protocol import refuse_changing_sum
+from multiadvisor.core.learned import LearnedAggregation
 from multiadvisor.learners.tabular.kernel import largest
 from multiadvisor.learners.tabular.state_index import extend_task
-from multiadvisor.task import Advisor, Task, nothing
+from multiadvisor.task import Task
 
 
 # The correction is the last of the active advisors, and active as long as the episode lasts.
@@ -38,11 +40,15 @@ def correct(work, slots, m, arrivals, step, taken):
     return False
 
 
-def with_correction(task: Task) -> Task:
-    """The task as its aggregator sees it: with the correction as the last advisor."""
-    refuse_changing_sum(task)
-    given = task.correction or Advisor(CORRECTION)
-    advisor = Advisor(
-        CORRECTION, reward=nothing, weight=-1.0, alpha=given.alpha, planning="egocentric", group=CORRECTION
-    )
-    return extend_task(task, advisor, given.state, given.states)
+class Correction(LearnedAggregation):
+    """The sum less the correction."""
+
+    added = "correction"
+    steady = True
+    network = "multiadvisor.learners.dqn.own_output:CORRECTION"
+    rule: ClassVar[Mapping[str, Any]] = {"end": end_correction, "target": correct}
+
+    def extend(self, task: Task) -> Task:
+        """The task with the correction as the last advisor."""
+        or_else = ", or learn with a network (learner='dqn', on the command line --learner dqn)"
+        return extend_task(task, self.added, -1.0, or_else=or_else)

@@ -8,17 +8,18 @@ sum_k w_k Q_k^{pi_j}(x, a), and those of the other groups are added as ever.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from multiadvisor.core.aggregations import GPI, Aggregation
+from multiadvisor.core.aggregations import PlanAggregation
 from multiadvisor.core.aggregator import Aggregator
 from multiadvisor.core.compiling import called, inside
+from multiadvisor.core.learned import LearnedAggregation
 from multiadvisor.envs.adapter import Adapter
 from multiadvisor.errors import BadInput
-from multiadvisor.learners.tabular.kernel import TINY, aggregate, larger, largest
+from multiadvisor.learners.tabular.kernel import aggregate, larger, largest, td_update
 from multiadvisor.task import Advisor, Task
 
 MOST_VALUES = 200_000_000  # 1.6 GB
@@ -75,14 +76,6 @@ def add_best_plans(work, arrivals):
 
 
 @inside
-def move_plan(plans, row, place, action, alpha, target):
-    """q += alpha * error."""
-    old = plans.table[row, place, action]
-    new = old + alpha * (target - old)
-    plans.table[row, place, action] = new if abs(new) > TINY else 0.0
-
-
-@inside
 def end_plans(work, slots, m, step):
     """Whoever has ended learns its last reward, whatever the plan."""
     plans = work.values.extra
@@ -93,7 +86,7 @@ def end_plans(work, slots, m, step):
                 alpha, place = slots.alpha[i] * step.decay, np.uintp(plans.place[k])
                 for plan in range(plans.sizes[plans.group[k]]):
                     row = row_of(work, slots.rows[i], k, plan)
-                    move_plan(plans, row, place, step.action, alpha, slots.reward[i])
+                    td_update(plans.table[row], place, step.action, alpha, slots.reward[i])
 
 
 @inside
@@ -120,75 +113,71 @@ def learn_plans(work, slots, m, arrivals, step, taken):
                             worth += plans.table[ahead, place, a] if table[ahead, a] == best else 0.0
                         worth /= ties
                     row, target = row_of(work, slots.rows[i], k, plan), slots.reward[i] + slots.gamma[i] * worth
-                    move_plan(plans, row, place, step.action, slots.alpha[i] * step.decay, target)
+                    td_update(plans.table[row], place, step.action, slots.alpha[i] * step.decay, target)
     return False
 
 
-# ---- one state -------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, eq=False)
-class GPIAggregation(Aggregation):
-    """`gpi` in one state: what the plans are worth there is known, and the advice is not asked for."""
+# ---- for Python ------------------------------------------------------------------------------------------------------
+class GPI(LearnedAggregation):
+    """The best plan of a group."""
 
-    worth: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0)))
-    """[m, J, A] Q_k^{pi_j}(x, a), of the m members of the group that are active."""
-    planners: tuple[Advisor, ...] = ()
-    """[J] whose plans they are, those included whose own part is over."""
+    of_all = False
+    holds_weights = False
+    acts_by = "plans"
+    beyond = "what their plans are worth"
+    rule: ClassVar[Mapping[str, Any]] = {"prefer": aggregate_plans, "end": end_plans, "target": learn_plans}
 
+    def extra(self, task: Task, aggregator: Aggregator, rows: int, adapter: Adapter | None = None) -> Plans:
+        """Room for what the plans of each group are worth, in a table of so many rows."""
+        actions, n = len(task.actions), task.n
+        groups = [np.flatnonzero(aggregator.of == part) for part in self._parts(aggregator)]
+        most = max(len(members) for members in groups)
+        group, place, peers = np.full(n, -1, np.int64), np.zeros(n, np.int64), np.zeros((n, most), np.int64)
+        for g, members in enumerate(groups):
+            _check_group(task, members, adapter)
+            group[members], place[members] = g, np.arange(len(members))
+            peers[members, : len(members)] = members
+        self.check_size(task, rows * most * actions)
+        sizes = np.array([len(members) for members in groups], np.int64)
+        return Plans(np.zeros((rows, most, actions)), group, place, peers, sizes, np.zeros(actions), np.zeros(actions))
 
-def _planned(worth: np.ndarray, planners: tuple[Advisor, ...]) -> GPIAggregation:
-    flat = worth.reshape(len(worth), -1)  # [m, J A]
+    def check_size(self, task: Task, size: int) -> None:
+        """Refuse a table of too many values."""
+        if size > MOST_VALUES:
+            raise BadInput(
+                f"what all plans are worth to all advisors of task {task.name!r} are {size:.2g} values, more than "
+                f"{MOST_VALUES:.2g}: give fewer advisors a group of plans (GROUP={self.name}), or choose another "
+                "aggregation"
+            )
 
-    def prefer(advice: np.ndarray, weights: np.ndarray, parameter: float) -> np.ndarray:
-        best: np.ndarray = (weights @ flat).reshape(*weights.shape[:-1], *worth.shape[1:]).max(axis=-2)
-        return best
+    def at(
+        self, aggregator: Aggregator, extra: Plans, team: tuple[Advisor, ...], offset: np.ndarray, advisors: np.ndarray,
+        rows: np.ndarray,
+    ) -> Aggregator:  # fmt: skip
+        """By each other's plans."""
+        of, parts = aggregator.of[advisors], list(aggregator.parts)
+        for part in self._parts(aggregator):
+            members = np.flatnonzero(of == part)
+            if len(members):
+                who = advisors[members]
+                planners = extra.peers[who[0], : extra.sizes[extra.group[who[0]]]]  # [J]
+                at = (rows[members] - offset[who])[:, None] + offset[planners]  # [m, J]
+                worth = extra.table[at, extra.place[who][:, None]]  # [m, J, A]
+                parts[part] = (self._planned(worth, tuple(team[j] for j in planners)), 0.0)
+        return aggregator._replace(parts=tuple(parts), of=of)
 
-    return GPIAggregation(GPI, prefer, worth=worth, planners=planners)
+    def _parts(self, aggregator: Aggregator) -> list[int]:
+        """Whose advisors it combines."""
+        return [part for part, (aggregation, _) in enumerate(aggregator.parts) if aggregation.name == self.name]
 
+    def _planned(self, worth: np.ndarray, planners: tuple[Advisor, ...]) -> PlanAggregation:
+        flat = worth.reshape(len(worth), -1)  # [m, J A]
 
-def aggregator_at(
-    team: tuple[Advisor, ...], aggregator: Aggregator, plans: Plans, offset: np.ndarray, advisors: np.ndarray,
-    rows: np.ndarray,
-) -> Aggregator:  # fmt: skip
-    """The aggregator of these advisors [m] of the team [n], who look at these rows [m]: by each other's plans.
+        def prefer(advice: np.ndarray, weights: np.ndarray, parameter: float) -> np.ndarray:
+            best: np.ndarray = (weights @ flat).reshape(*weights.shape[:-1], *worth.shape[1:]).max(axis=-2)
+            return best
 
-    `offset` [n] tells the rows of advisors apart that are in one local state.
-    """
-    of, parts = aggregator.of[advisors], list(aggregator.parts)
-    for part, (aggregation, _) in enumerate(parts):
-        members = np.flatnonzero(of == part)
-        if aggregation.name == GPI and len(members):
-            who = advisors[members]
-            planners = plans.peers[who[0], : plans.sizes[plans.group[who[0]]]]  # [J]
-            at = (rows[members] - offset[who])[:, None] + offset[planners]  # [m, J]
-            worth = plans.table[at, plans.place[who][:, None]]  # [m, J, A]
-            parts[part] = (_planned(worth, tuple(team[j] for j in planners)), 0.0)
-    return Aggregator(tuple(parts), of)
-
-
-# ---- groups ----------------------------------------------------------------------------------------------------------
-def plans_of(task: Task, aggregator: Aggregator, rows: int, adapter: Adapter | None = None) -> Plans:
-    """Room for what the plans of the groups with the aggregation `gpi` are worth, in a table of so many rows."""
-    actions, n = len(task.actions), task.n
-    parts = [part for part, (aggregation, _) in enumerate(aggregator.parts) if aggregation.name == GPI]
-    groups = [np.flatnonzero(aggregator.of == part) for part in parts]
-    most = max(len(members) for members in groups)
-    group, place, peers = np.full(n, -1, np.int64), np.zeros(n, np.int64), np.zeros((n, most), np.int64)
-    for g, members in enumerate(groups):
-        _check_group(task, members, adapter)
-        group[members], place[members] = g, np.arange(len(members))
-        peers[members, : len(members)] = members
-    check_size(task, rows * most * actions)
-    sizes = np.array([len(members) for members in groups], np.int64)
-    return Plans(np.zeros((rows, most, actions)), group, place, peers, sizes, np.zeros(actions), np.zeros(actions))
-
-
-def check_size(task: Task, size: int) -> None:
-    """Refuse a table of too many values."""
-    if size > MOST_VALUES:
-        raise BadInput(
-            f"what all plans are worth to all advisors of task {task.name!r} are {size:.2g} values, more than "
-            f"{MOST_VALUES:.2g}: give fewer advisors a group of plans (GROUP=gpi), or choose another aggregation"
-        )
+        return PlanAggregation(self.name, prefer, worth=worth, planners=planners)
 
 
 def _check_group(task: Task, members: np.ndarray, adapter: Adapter | None) -> None:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.core.aggregations import ARBI_Q, CORRECTION, GPI, SELECTIONS
-from multiadvisor.core.aggregator import Aggregator, learned_beside
+from multiadvisor.core.aggregator import Aggregator, aggregator_of
 from multiadvisor.core.compiling import inside
+from multiadvisor.core.learned import TABLES
 from multiadvisor.envs.adapter import Adapter
-from multiadvisor.errors import BadInput
+from multiadvisor.errors import BadInput, unknown
 from multiadvisor.learners.tabular.kernel import aggregate, td_update
 from multiadvisor.learners.tabular.records import Rule
-from multiadvisor.learners.tabular.rules import arbitration, correction, gpi, linear, mapped
+from multiadvisor.learners.tabular.rules import linear, mapped
 from multiadvisor.settings import Settings
 from multiadvisor.task import Task
 
@@ -56,22 +56,16 @@ def rule_of(task: Task, settings: Settings, aggregator: Aggregator, combine: Any
             expect=linear.expect_nothing, learners=linear.nobody, move=linear.stay, end=linear.note_features,
             target=target,
         )  # fmt: skip
+    learned = aggregator.learned
     if mapped.is_mapped(task):
-        if learned_beside(settings.aggregation):
+        if learned is not None:
             raise BadInput(f"the aggregation {settings.aggregation!r} learns on plain values: leave mappings out")
         return rule._replace(move=mapped.move_mapped)
-    if has_plans(aggregator):
-        return rule._replace(prefer=gpi.aggregate_plans, end=gpi.end_plans, target=gpi.learn_plans)
-    if settings.aggregation == CORRECTION:
-        return rule._replace(end=correction.end_correction, target=correction.correct)
-    if settings.aggregation == ARBI_Q:
-        return rule._replace(
-            prefer=arbitration.prefer_arbitrated, learners=arbitration.all_but_arbitrator,
-            move=arbitration.move_others, end=arbitration.end_arbitrated, target=arbitration.learn_arbitrated,
-        )  # fmt: skip
-    if settings.aggregation in SELECTIONS:
-        return rule._replace(prefer=arbitration.prefer_w, end=arbitration.end_w, target=arbitration.learn_w)
-    return rule
+    own = {} if learned is None else learned.rule
+    for name in own:
+        if name not in Rule._fields:
+            raise unknown(f"function of the rule of {settings.aggregation!r}", name, Rule._fields)
+    return rule._replace(**own)
 
 
 def extra_of(task: Task, settings: Settings, aggregator: Aggregator, rows: int, adapter: Adapter | None = None) -> Any:
@@ -80,34 +74,21 @@ def extra_of(task: Task, settings: Settings, aggregator: Aggregator, rows: int, 
         return linear.new_features(task.n, mapped.mappings_of(task, settings))
     if mapped.is_mapped(task):
         return mapped.mappings_of(task, settings)
-    if has_plans(aggregator):
-        return gpi.plans_of(task, aggregator, rows, adapter)
-    if settings.aggregation in SELECTIONS:
-        return arbitration.new_claims(task, settings.aggregation, rows)
-    return ()
-
-
-def has_plans(aggregator: Aggregator) -> bool:
-    """Whether some group has the aggregation `gpi`."""
-    return any(aggregation.name == GPI for aggregation, _ in aggregator.parts)
+    return () if aggregator.learned is None else aggregator.learned.extra(task, aggregator, rows, adapter)
 
 
 def extra_table(extra: Any) -> np.ndarray | None:
     """What is learned besides, by the rows of the table [rows, ...]; a checkpoint keeps it."""
-    return extra.table if isinstance(extra, gpi.Plans | arbitration.Claims) else None
-
-
-def with_extra_table(task: Task, extra: Any, table: np.ndarray) -> Any:
-    """The same with this table."""
-    if isinstance(extra, gpi.Plans):
-        gpi.check_size(task, table.size)
-    return extra._replace(table=table)
+    found: np.ndarray | None = getattr(extra, "table", None)
+    return found
 
 
 def as_learned(task: Task, settings: Settings) -> Task:
     """The task as the learner sees it; whom the aggregator has besides the task's own advisors comes after them."""
     if settings.learner_settings.name == "linear":  # a feature for every advisor's local state, as in the paper
         return replace(task, advisors=tuple(replace(advisor, table=None) for advisor in task.advisors))
-    if settings.aggregation == ARBI_Q:
-        return arbitration.with_arbitrator(task)
-    return correction.with_correction(task) if settings.aggregation == CORRECTION else task
+    learned = aggregator_of(task, settings.aggregation, TABLES).learned
+    if learned is None:
+        return task
+    learned.check(task)
+    return learned.extend(task)
