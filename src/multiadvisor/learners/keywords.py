@@ -55,8 +55,7 @@ class Keywords(TypedDict, total=False):
     components: Sequence[str] | None
     bins: Bins | str | None
     discretise: Callable[[Any], Hashable] | None
-    correction: Advisor | None
-    arbitrator: Advisor | None
+    extra_advisor: Advisor | None
     action_names: Sequence[str] | None
     max_episode_steps: int | None
     wrappers: Sequence[Any] | None
