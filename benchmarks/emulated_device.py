@@ -47,7 +47,10 @@ class Emulated:
     get = put
 
     def compile(self, function: Callable[..., None], loop: Any) -> Launch:
-        """By the compiler of all other loops."""
+        """By the compiler of all other loops; what plays no world is compiled once for all of them."""
+        if "PLAY" not in function.__code__.co_names:
+            alike = specialise(function)
+            return lambda constants, *arguments: alike((), *arguments[:-1], 0, arguments[-1])
         work = _emulated(function, loop)
         return lambda *arguments: work(*arguments[:-1], 0, arguments[-1])
 

@@ -7,12 +7,12 @@ evaluated, saved, resumed, explained, solved or refused, put on the page, swept 
 
 import json
 import re
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+import forks
 import multiadvisor as mad
 from command_line import refused as refused_command
 from guide import own_file
@@ -57,9 +57,7 @@ def mine():
 
 def command(*words, cwd):
     """The command in a process of its own, which knows nothing of this one."""
-    done = subprocess.run(
-        [sys.executable, "-m", "multiadvisor", *map(str, words)], cwd=cwd, capture_output=True, text=True
-    )
+    done = forks.run(["-m", "multiadvisor", *words], cwd)
     return done.returncode, done.stdout, done.stderr
 
 
