@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 
 from patience import PATIENCE
 
-IMPORTED = ("numpy", "numba", "scipy.linalg", "gymnasium", "jax", "optax")
+IMPORTED = ("numba", "scipy.linalg", "gymnasium", "pygame", "jax", "optax")
 
 
 def run(words, folder, **environment):
