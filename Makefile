@@ -76,7 +76,7 @@ docs: $(VENV)/installed-docs
 
 # Kills, flipped bits, mutated inputs and forged checkpoints in full; some five minutes. `make chaos SEED=7` repeats one.
 chaos: $(VENV)/installed-test
-	$(BIN)/python tests/runs/chaos.py $(SEED)
+	PYTHONPATH=tests $(BIN)/python tests/runs/chaos.py $(SEED)
 
 clean:
 	rm -rf $(VENV) build dist site report .pytest_cache .mypy_cache .ruff_cache .hypothesis

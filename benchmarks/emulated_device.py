@@ -12,6 +12,7 @@ import numpy as np
 
 from multiadvisor.core.compiling import inside, specialise
 from multiadvisor.learners.tabular.lane_batch import Launch
+from multiadvisor.learners.tabular.lanes import play_lanes
 from multiadvisor.learners.tabular.thread_groups import GroupMemory, play_groups
 
 
@@ -23,7 +24,8 @@ def _emulated(function: Callable[..., None], play: Any) -> Any:
     own.__qualname__ = (
         f"{function.__qualname__}_{Path(getattr(play._cache, 'cache_path', None) or '').parent.name[-8:]}"
     )
-    return specialise(own, PLAY=inside(play.py_func))
+    # a lane calls the loop that plays a run alone, which has the same types; that of a group is compiled here only
+    return specialise(own, PLAY=play if function is play_lanes else inside(play.py_func))
 
 
 class Emulated:
@@ -47,7 +49,10 @@ class Emulated:
     get = put
 
     def compile(self, function: Callable[..., None], loop: Any) -> Launch:
-        """By the compiler of all other loops."""
+        """By the compiler of all other loops; what plays no world is compiled once for all of them."""
+        if "PLAY" not in function.__code__.co_names:
+            alike = specialise(function)
+            return lambda constants, *arguments: alike((), *arguments[:-1], 0, arguments[-1])
         work = _emulated(function, loop)
         return lambda *arguments: work(*arguments[:-1], 0, arguments[-1])
 

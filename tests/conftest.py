@@ -1,6 +1,7 @@
 """Settings of all tests."""
 
 import fcntl
+import gc
 import os
 import shutil
 import signal
@@ -41,6 +42,13 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 def pytest_collect_file():
     """Examples in docstrings are the package's: nobody has to look for any in the tests."""
     return [one for one in (yield) if not isinstance(one, DoctestModule)]
+
+
+def pytest_collection_finish():
+    """What is imported and collected by now stays, and is no longer looked through for garbage again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000)
 
 
 @pytest.fixture(scope="session", autouse=True)

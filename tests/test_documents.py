@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import re
 import shlex
 import shutil
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from patience import PATIENCE
+import forks
 
 ROOT = Path(__file__).resolve().parents[1]
 AT_THE_ROOT = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -72,12 +71,8 @@ def blocks(document: str) -> list[Block]:
 
 
 def run(script: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    # Gymnasium warns about its own spaces; one thread, as the tests share the machine
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONIOENCODING": "utf-8", "NUMBA_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, str(script)], cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8",
-        timeout=PATIENCE, check=False,
-    )  # fmt: skip
+    # Gymnasium warns about its own spaces
+    return forks.run([script], folder, PYTHONWARNINGS="ignore")
 
 
 @pytest.mark.slow
@@ -186,8 +181,8 @@ def test_the_grid_of_the_documents_is_the_example_and_gives_what_is_shown(tmp_pa
     [grid] = [text for language, text in _FENCE.findall(body) if language == "toml"]
     [shown] = [text for language, text in _FENCE.findall(body) if language == "console"]
     assert grid == (ROOT / "examples" / "grid.toml").read_text("utf-8")
-    command = [sys.executable, "-m", "multiadvisor", "sweep", str(ROOT / "examples" / "grid.toml"), "--workers", "2"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = forks.run(["-m", "multiadvisor", "sweep", ROOT / "examples" / "grid.toml", "--workers", 2], tmp_path)
+    assert done.returncode == 0, done.stderr
     assert done.stdout == shown.partition("\n")[2].partition("$ ")[0]
 
 

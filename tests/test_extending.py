@@ -8,7 +8,6 @@ evaluated, saved, resumed, explained, solved or refused, put on the page, swept 
 import dataclasses
 import json
 import re
-import subprocess
 import sys
 from functools import partial
 
@@ -16,6 +15,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+import forks
 import multiadvisor as mad
 from agents import in_pieces, same
 from command_line import refused as refused_command
@@ -68,9 +68,7 @@ def mine():
 
 def command(*words, cwd):
     """The command in a process of its own, which knows nothing of this one."""
-    done = subprocess.run(
-        [sys.executable, "-m", "multiadvisor", *map(str, words)], cwd=cwd, capture_output=True, text=True
-    )
+    done = forks.run(["-m", "multiadvisor", *words], cwd)
     return done.returncode, done.stdout, done.stderr
 
 

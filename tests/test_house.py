@@ -3,6 +3,7 @@
 import ast
 import re
 import tokenize
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,9 +45,18 @@ HEAVY = {
 CITATION = "https://arxiv.org/abs/1704.00756"
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text())
+
+
+@cache
 def imports(path):
-    """(module, at the top of the file) of every import outside TYPE_CHECKING."""
-    tree = ast.parse(path.read_text())
+    """The modules of all imports outside TYPE_CHECKING."""
+    return list(imported(parsed(path)))
+
+
+def imported(tree):
     hidden = {
         id(inner)
         for node in ast.walk(tree)
@@ -103,7 +113,7 @@ def test_nothing_that_runs_foreign_code_or_loads_what_is_heavy():
         text, where = path.read_text(), str(path.relative_to(SOURCE))
         for top in ((name or "").split(".")[0] for name in imports(path)):
             wrong += [f"{where} imports {top}"] if not {path.name, where} & HEAVY.get(top, {where}) else []
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(parsed(path)):
             called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id
             wrong += [f"{where} calls {called}"] if called in {"eval", "exec", "compile", "__import__"} else []
         if path.name == "page.py":
@@ -177,7 +187,7 @@ def test_an_edit_of_whatever_is_inlined_voids_the_compile_cache():
     decorated = re.compile(r"^\s*@(compiled|inside|called)$", re.MULTILINE)
     listed = [SOURCE / f"{name}.py" for name in INLINED]
     for path in [*listed, SOURCE / "learners" / "tabular" / "rules" / "update_rules.py"]:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ImportFrom) and node.module.startswith("multiadvisor"):
                 folder = SOURCE.joinpath(*node.module.split(".")[1:])
                 for other in (folder.with_suffix(".py"), *(folder / f"{alias.name}.py" for alias in node.names)):

@@ -123,16 +123,21 @@ def code() -> Iterator[Path]:
         yield from sorted((ROOT / folder).rglob("*.py"))
 
 
-def tokens(path: Path, kind: int) -> set[str]:
-    read = tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline)
-    return {token.string for token in read if token.type == kind}
+@functools.cache
+def tokens(path: Path) -> dict[int, set[str]]:
+    """Names and strings, each once."""
+    found: dict[int, set[str]] = {tokenize.NAME: set(), tokenize.STRING: set()}
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
+        if token.type in found:
+            found[token.type].add(token.string)
+    return found
 
 
 def test_no_name_in_the_code_is_an_old_word() -> None:
     old = [
         f"{path.relative_to(ROOT)}: {name}"
         for path in code()
-        for name in tokens(path, tokenize.NAME) - THEIRS
+        for name in tokens(path)[tokenize.NAME] - THEIRS
         for part in re.findall(r"[a-z]+|[A-Z][a-z]*", VERBS.sub("", name))
         if part.lower() in GONE
     ]
@@ -151,8 +156,8 @@ def test_epochs_and_touches_are_the_papers_alone() -> None:
     source = ROOT / "src" / "multiadvisor"
     for path in sorted(source.rglob("*.py")):
         if not path.relative_to(source).as_posix().startswith((*PAPERS, *OTHER_EPOCHS)):
-            keys = {text.strip("'\"") for text in tokens(path, tokenize.STRING)}
-            found = (tokens(path, tokenize.NAME) & {"epoch", "epochs", "touches"}) | (keys & KEYS)
+            keys = {text.strip("'\"") for text in tokens(path)[tokenize.STRING]}
+            found = (tokens(path)[tokenize.NAME] & {"epoch", "epochs", "touches"}) | (keys & KEYS)
             assert found == set(), f"{path.name} uses {found}"
 
 

@@ -1,11 +1,10 @@
 """Options of Gymnasium environments on the command line, and runs whose task names a module."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
+import forks
 import multiadvisor as mad
 from command_line import refused, typed
 from multiadvisor.commands.parsing import named_value
@@ -123,8 +122,7 @@ def test_what_the_user_names_is_imported_and_nothing_else(tmp_path):
 
     def command(*arguments):
         ran.unlink(missing_ok=True)
-        line = [sys.executable, "-m", "multiadvisor", *map(str, arguments)]
-        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
+        return forks.run(["-m", "multiadvisor", *arguments], tmp_path)
 
     assert command("train", TASK, *SHORT, "--env-kwarg", "is_slippery=false", "--out", "run").returncode == 0
     for reading in (("evaluate", "run", "--episodes", 2), ("explain", "run", "--step", 0),

@@ -25,6 +25,7 @@ from safetensors.numpy import load, save
 
 import multiadvisor as mad
 from agents import LEARNED
+from corridor import LENGTH, Corridor
 from multiadvisor.agent import load_with_record
 from multiadvisor.core.identity import difference
 from multiadvisor.envs.registry import make
@@ -35,10 +36,10 @@ from multiadvisor.settings import Schedule, Settings
 from multiadvisor.storage.checkpoint import read_checkpoint, seal_header
 from multiadvisor.storage.sealed import digest
 from multiadvisor.task import BY_ADVISOR
+from patience import PATIENCE
 
 MOST_SECONDS = 10.0  # of computing, for one forgery
 MOST_MEMORY = 1 << 30  # bytes
-_PATIENCE = 300.0  # seconds, after which it is a hang; as in `patience`, which a program by itself does not find
 _EACH_CHILD = 200  # forgeries for a child, as caches grow
 
 QUICK = {
@@ -50,27 +51,6 @@ ACTOR = {
     "updates_at_once": 2, "n_envs": 2,
 }  # fmt: skip
 SCHEDULE = {"steps": 90, "eval_every": 45, "eval_episodes": 2}
-LENGTH = 7
-
-
-class Corridor(gymnasium.Env):
-    """Cells in a row; left and right; a coin at either end, and the episode is over when both are gone."""
-
-    action_space = gymnasium.spaces.Discrete(2)
-    observation_space = gymnasium.spaces.Box(0, LENGTH, (3,), np.int64)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.x = np.array([self.np_random.integers(1, LENGTH - 1), 1, 1])
-        return self.x.copy(), {}
-
-    def step(self, action):
-        self.x[0] = np.clip(self.x[0] + 2 * action - 1, 0, LENGTH - 1)
-        side = {0: 1, LENGTH - 1: 2}.get(int(self.x[0]))
-        reward = float(self.x[side]) if side else 0.0
-        if side:
-            self.x[side] = 0
-        return self.x.copy(), reward, not self.x[1:].any(), False, {}
 
 
 def bank():
@@ -423,7 +403,7 @@ class Loader:
         pipe = self.child.pipe
         try:
             pipe.send_bytes(json.dumps([str(folder), kind, str(self.home / "victims" / kind)]).encode())
-            if pipe.poll(_PATIENCE):
+            if pipe.poll(PATIENCE):
                 return tuple(json.loads(pipe.recv_bytes()))
         except (EOFError, OSError):
             return self.child.last_words(), 0.0, 0

@@ -1,8 +1,15 @@
 """A little of `make chaos`, with fixed seeds."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import chaos
 import forging
 import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("nothing_imported")]
 
@@ -29,3 +36,10 @@ def test_forged_checkpoints_do_no_harm(tmp_path):
     seen = forging.forged_checkpoints(tmp_path, 60, 0)
     assert sum(count for name, count in seen.items() if name.endswith((": fine", ": refused"))) == 60
     assert sum(count for name, count in seen.items() if name.endswith(": refused")) > 30
+
+
+def test_make_chaos_finds_what_its_program_imports():
+    assert "\tPYTHONPATH=tests $(BIN)/python tests/runs/chaos.py" in (ROOT / "Makefile").read_text()
+    paths = ["tests", *filter(None, [os.environ.get("PYTHONPATH")])]
+    command = [sys.executable, "-c", "import sys; sys.path.insert(0, 'tests/runs'); import chaos"]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, check=True)

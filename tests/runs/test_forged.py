@@ -3,14 +3,13 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 
 import gymnasium
 import numpy as np
 import pytest
 from forging import reseal
 
+import forks
 import multiadvisor as mad
 from multiadvisor.core.compiling import compiled
 from multiadvisor.storage.checkpoint import seal_header
@@ -31,11 +30,11 @@ def put(name, place, value):
 
 
 def test_a_cell_far_outside_of_the_maze_does_not_corrupt_memory(tmp_path):
-    flags = ["--eval-every", "30", "--eval-episodes", "1", "--out", str(tmp_path / "a"), "--steps"]
-    train = [sys.executable, "-m", "multiadvisor", "train", "three-fruits", *flags]
-    subprocess.run([*train, "30"], check=True, capture_output=True)
+    flags = ["--eval-every", 30, "--eval-episodes", 1, "--out", "a", "--steps"]
+    train = ["-m", "multiadvisor", "train", "three-fruits", *flags]
+    assert forks.run([*train, 30], tmp_path).returncode == 0
     reseal(tmp_path / "a", put("x", 0, 10**9))
-    done = subprocess.run([*train, "60", "--resume"], capture_output=True, text=True)
+    done = forks.run([*train, 60, "--resume"], tmp_path)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith("number 0 of the state of 'three-fruits' is 1000000000: it must be "
                                                  "below 15")  # fmt: skip

@@ -245,8 +245,9 @@ def make_environment(identifier: str, /, **options: Any) -> tuple[Any, str]:
     """A registered environment with its limit and wrappers, and what there is to say of it."""
     import gymnasium
 
-    with contextlib.suppress(ImportError):
-        import mo_gymnasium  # noqa: F401
+    if identifier not in gymnasium.registry:
+        with contextlib.suppress(ImportError):
+            import mo_gymnasium  # noqa: F401
 
     wrappers, limit = options.pop("wrappers", []), options.pop("max_episode_steps", None)
     if limit is not None and limit != -1:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from multiadvisor.learners.dqn.backend import jax, jnp, optax
 
 ADAM = optax.flatten(optax.scale_by_adam())
@@ -24,7 +26,9 @@ def copied(networks: Any) -> Any:
 def fresh(networks: Any, stacked: bool) -> TrainState:
     """Networks before their first update; `stacked` are those of several runs, with their axis in front."""
     networks = copied(networks)
-    return TrainState(networks, (jax.vmap(ADAM.init) if stacked else ADAM.init)(networks))
+    shapes = jax.eval_shape(jax.vmap(ADAM.init) if stacked else ADAM.init, networks)
+    # Adam begins with nothing but zeros: to compute them compiles a dozen small programs
+    return TrainState(networks, jax.tree.map(lambda part: jnp.array(np.zeros(part.shape, part.dtype)), shapes))
 
 
 def better(learned: TrainState, gradient: Any, rate: Any) -> TrainState:
