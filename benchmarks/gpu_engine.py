@@ -37,7 +37,7 @@ from emulated_device import Emulated
 from multiadvisor.core import rng
 from multiadvisor.envs.registry import TASKS
 from multiadvisor.errors import BadInput
-from multiadvisor.learners.tabular.lane_batch import Batch, company, lane_learner
+from multiadvisor.learners.tabular.lane_batch import LaneBatch, company, lane_learner
 from multiadvisor.learners.tabular.lanes import check_lanes, clear_lanes, play_lanes, start_lanes
 from multiadvisor.learners.tabular.thread_groups import group_loop, memory_of
 from multiadvisor.runs.engines.cuda_device import find_device, group_kernel_of, kernel_of, uncontracted
@@ -120,7 +120,7 @@ class Alone(dict):
 
 def parity(device, task, alone, settings, steps, threads):
     """How many of the runs are the processor's to the last bit; the largest gap, and where the first run differs."""
-    batch = Batch(learners(task, settings), 0, device, threads)
+    batch = LaneBatch(learners(task, settings), 0, device, threads)
     through(batch.run(steps))
     gaps, first = [], None
     for lane, (mine, theirs) in enumerate(zip((batch.take_back(k).tensors() for k in range(len(settings))), alone,
@@ -153,7 +153,7 @@ class Held(dict):
 
     def __init__(self, device, count, threads=None, dtype=np.float64):
         start = time.perf_counter()
-        self.batch = Batch(learners(mad.make("pac-boy"), [{}]) * count, 0, device, threads, dtype)
+        self.batch = LaneBatch(learners(mad.make("pac-boy"), [{}]) * count, 0, device, threads, dtype)
         super().__init__(seconds=time.perf_counter() - start, threads=self.batch.threads)
 
 
@@ -216,7 +216,7 @@ def paper(device, seeds, steps, every, episodes, most):
     """The paper's four settings, learning and evaluating to the end: seconds, and each setting's final scores."""
     task, start = mad.make("pac-boy"), time.perf_counter()
     settings = [{**how, "seed": seed} for how in PAPER for seed in range(seeds)]
-    batch = Batch(learners(task, settings), episodes, device)
+    batch = LaneBatch(learners(task, settings), episodes, device)
     assert len({company(one) for one in batch.learners}) == 1
     made, scores, done = time.perf_counter() - start, [], 0
     for number in range(1, steps // every + 1):
@@ -281,7 +281,7 @@ def compile_only(record, names, capability=(9, 0)):
         for how in ({}, {"planning": "estimate", "aggregation": "boltzmann_sum"})[: 1 + (name == names[0])]:
             [one] = learners(mad.make(name), [how])
             for dtype in (np.float64, np.float32):
-                batch = Batch([one], 3, Emulated(), 1, dtype)
+                batch = LaneBatch([one], 3, Emulated(), 1, dtype)
                 arguments = [batch._constants, batch._runs, batch._evaluation, 1, 1]
                 kernels = {}
                 for threads in (8, 32):

@@ -25,7 +25,7 @@ from from_systems import put
 
 from multiadvisor.core.intervals import estimate
 from multiadvisor.errors import BadInput
-from multiadvisor.studies.claims import Claim, Finding, Judgement, all_claims, counts, judge_all
+from multiadvisor.studies.claims import Claim, JudgedClaim, Judgement, all_claims, counts, judge_all
 from multiadvisor.studies.page import findings_markdown, markdown_table
 from multiadvisor.studies.paper import value_function
 from multiadvisor.studies.paper.deviations import maze_figures
@@ -55,7 +55,7 @@ def settings_table(evidence: Evidence) -> str:
     )])  # fmt: skip
 
 
-def keep(judged: list[Finding]) -> list[Finding]:
+def keep(judged: list[JudgedClaim]) -> list[JudgedClaim]:
     """All claims of the paper as last judged, in its order: those of this report, and those that it says nothing of."""
     rows = {row["id"]: row for row in json.loads(CLAIMS.read_bytes())}
     rows |= {one.claim.id: one.as_dict() for one in judged if one.judgement is not None}
@@ -64,15 +64,15 @@ def keep(judged: list[Finding]) -> list[Finding]:
     return [finding(row) for row in ordered]
 
 
-def finding(row: dict[str, Any]) -> Finding:
+def finding(row: dict[str, Any]) -> JudgedClaim:
     """A row of the file."""
     claim = Claim(*(row[field.name] for field in fields(Claim)))
     interval = None if row["interval"] is None else (row["interval"][0], row["interval"][1])
     judgement = Judgement(row["value"], interval, row["verdict"], row["explanation"], row["at_least"])
-    return Finding(claim, judgement)
+    return JudgedClaim(claim, judgement)
 
 
-def counted(judged: list[Finding]) -> str:
+def counted(judged: list[JudgedClaim]) -> str:
     """How many claims hold."""
     whole, part, none = counts(judged).values()
     return f"Of {whole + part + none} claims {whole} reproduce, {part} in part, and {none} do{'es' * (none == 1)} not"
@@ -86,7 +86,7 @@ def side_by_side(*names: Path) -> np.ndarray:
     return np.concatenate(padded, axis=1)
 
 
-def beyond(folder: Path, evidence: Evidence, judged: list[Finding]) -> None:
+def beyond(folder: Path, evidence: Evidence, judged: list[JudgedClaim]) -> None:
     """What is made from a report of `reproduce beyond`."""
     page = DOCS / "beyond-the-paper.md"
     figures = {figure.name: figure for figure in STUDY.figures(evidence)}

@@ -3,6 +3,7 @@
 import ast
 import re
 import tokenize
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -130,6 +131,14 @@ def test_a_world_is_asked_by_its_answers_and_not_by_its_type_and_files_have_one_
         wrong += [f"{path.name} asks whether a world is of {kind}" for kind in kinds if f"class {kind}" not in text]
         wrong += [f"{path.name} is long"] if len(text.splitlines()) > 600 else []
     assert wrong == []
+
+
+def test_a_file_and_a_class_have_a_name_of_their_own():
+    files = Counter(path.name for path in MODULES if path.name != "__init__.py")
+    classes = Counter(
+        node.name for path in MODULES for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in (files + classes).items() if count > 1] == []
 
 
 def test_public_names_are_about_twenty_and_documented():

@@ -18,7 +18,7 @@ from measures.tables import machine
 from multiadvisor.diagnosis.checkpoints import hacked
 from multiadvisor.diagnosis.diagnosis import Diagnosis, report
 from multiadvisor.diagnosis.policies import checked
-from multiadvisor.diagnosis.sample import Episode, RewardTerms, Sample, Watch, gather
+from multiadvisor.diagnosis.sample import RewardTerms, Sample, SampledEpisode, Watch, gather
 from multiadvisor.diagnosis.simulator import Simulator
 from multiadvisor.task import Advisor, Transition
 
@@ -218,7 +218,7 @@ def paid(sample: Sample, weights: np.ndarray, more: dict[str, np.ndarray] | None
     names = list(sample.terms.names) + list(more or {})
     columns = np.column_stack([columns, *(more or {}).values()])
     ends = np.cumsum([len(one.actions) for one in sample.episodes])
-    episodes: list[Episode] = [
+    episodes: list[SampledEpisode] = [
         one._replace(terms=part, reward=part.sum(axis=1))
         for one, part in zip(sample.episodes, np.split(columns, ends[:-1]), strict=True)
     ]

@@ -259,7 +259,7 @@ def _frees(episodes: Episodes, steps: np.ndarray, cell: np.ndarray, silent: np.n
         never[np.ix_(cell == place, episodes.choice[steps[cell == place]])] = False
     known = never.any(axis=1)
     steps, cell, never = steps[known], cell[known], never[known]
-    advice, heard, taken = episodes.advice[steps], episodes.heard[steps], episodes.choice[steps]
+    advice, heard, taken = episodes.advice[steps], episodes.applied[steps], episodes.choice[steps]
 
     def preferences(without: Any) -> np.ndarray:  # [T, A]
         weights = heard.copy()

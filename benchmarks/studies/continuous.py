@@ -14,7 +14,7 @@ from multiadvisor.core.intervals import Estimate, estimate, paired
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.jobs import Job
 from multiadvisor.storage.sealed import strict_json
-from multiadvisor.studies.claims import Finding, above, not_below, seen
+from multiadvisor.studies.claims import JudgedClaim, above, not_below, seen
 from multiadvisor.studies.study import Evidence, Figure, Plan, Study
 from studies.continuous_runs import Run, missing
 from studies.given import given_results
@@ -58,7 +58,7 @@ def late(found: Runs, environment: str, *kinds: str) -> list[np.ndarray] | None:
     ]
 
 
-def returns_found(found: Runs) -> list[Finding]:
+def returns_found(found: Runs) -> list[JudgedClaim]:
     """What advisors cost: against SBX's plain critic, and in each design whose actor follows them.
 
     Where some runs were stopped early, those that came to their end are compared once more, by themselves.
@@ -129,7 +129,7 @@ def fits_of(found: Runs) -> list[Fit]:
     return rows
 
 
-def calibration_found(found: Runs) -> list[Finding]:
+def calibration_found(found: Runs) -> list[JudgedClaim]:
     """Whether each large term's values follow what then came, with the critics that are the default."""
     rows = []
     for fit in fits_of(found):
@@ -141,7 +141,7 @@ def calibration_found(found: Runs) -> list[Finding]:
     return rows
 
 
-def reweight_found(found: Runs) -> list[Finding]:
+def reweight_found(found: Runs) -> list[JudgedClaim]:
     """Other weights on the way: what each way to go on is worth by the new ones."""
     rows = []
     for one in found:
@@ -168,7 +168,7 @@ def runs_of(evidence: Evidence) -> Runs:
     return list(evidence.results.values())
 
 
-def findings(evidence: Evidence) -> list[Finding]:
+def findings(evidence: Evidence) -> list[JudgedClaim]:
     """What is compared."""
     runs = runs_of(evidence)
     found = [*returns_found(runs), *calibration_found(runs), *reweight_found(runs)]

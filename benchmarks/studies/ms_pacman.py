@@ -19,7 +19,7 @@ from multiadvisor.envs.worlds.atari import ram
 from multiadvisor.errors import BadInput
 from multiadvisor.learners.gvf.gvf_learner import BankLearner
 from multiadvisor.runs.jobs import Job, Tell, kind, silent
-from multiadvisor.studies.claims import Finding, seen
+from multiadvisor.studies.claims import JudgedClaim, seen
 from multiadvisor.studies.study import Evidence, Figure, Plan, Study, Table, panel
 from studies.given import given_results
 
@@ -258,7 +258,7 @@ def data(evidence: Evidence) -> dict[str, Any]:
     return {"table": table, "published": [one._asdict() for one in PUBLISHED]}
 
 
-def findings(evidence: Evidence) -> list[Finding]:
+def findings(evidence: Evidence) -> list[JudgedClaim]:
     """What the runs show; claims that need runs which are not there are left out."""
     runs, found = runs_of(evidence), []
     if BASE in runs:

@@ -21,7 +21,7 @@ from multiadvisor.core.intervals import interval
 from multiadvisor.envs.registry import make
 from multiadvisor.runs.jobs import Job, Tell, kind, silent
 from multiadvisor.runs.training import RunConfig
-from multiadvisor.studies.claims import BEYOND, FAILS, HOLDS, Claim, Finding, Judgement
+from multiadvisor.studies.claims import BEYOND, FAILS, HOLDS, Claim, JudgedClaim, Judgement
 from multiadvisor.studies.paper.other_mazes import SHAPES, grown
 from multiadvisor.studies.study import FRESH, Evidence, Figure, Plan, Study, curve_of, many
 
@@ -233,7 +233,7 @@ def _told(gamma: float | None) -> str:
     return "none" if gamma is None else f"{gamma:.4g}"
 
 
-def findings(evidence: Evidence) -> list[Finding]:
+def findings(evidence: Evidence) -> list[JudgedClaim]:
     """Whether the runs without noise keep to the solver's boundary, in the paper's maze and in others."""
     sheet, lines = sheets(evidence.plan)["noise"], boundary(evidence, "sum")
     gammas, finished = np.array(sheet.gammas), field(evidence, sheet, "egocentric", "sum", "terminated")[0]
@@ -261,8 +261,8 @@ def findings(evidence: Evidence) -> list[Finding]:
     return found
 
 
-def _finding(id: str, text: str, statistic: str, test: str, value: float, holds: bool) -> Finding:
-    return Finding(Claim(id, BEYOND, text, statistic, test), Judgement(value, None, HOLDS if holds else FAILS))
+def _finding(id: str, text: str, statistic: str, test: str, value: float, holds: bool) -> JudgedClaim:
+    return JudgedClaim(Claim(id, BEYOND, text, statistic, test), Judgement(value, None, HOLDS if holds else FAILS))
 
 
 def phase_map(

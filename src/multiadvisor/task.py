@@ -223,7 +223,7 @@ class World:
         return True
 
 
-class Layout(NamedTuple):
+class TableLayout(NamedTuple):
     """Where the advisors' values lie in the one flat table: row = offset[j] + stride[j] * local state."""
 
     offset: np.ndarray  # [n] int64
@@ -444,7 +444,7 @@ class Task:
         first: np.ndarray = CompiledEnv(self, [stream_key(seed, ENVIRONMENT)]).reset()[0]
         return first
 
-    def layout(self) -> Layout:
+    def layout(self) -> TableLayout:
         """Rows for advisors whose numbers of local states are known.
 
         Advisors with the same phi lie side by side, state by state: what is looked at together is stored together.
@@ -464,7 +464,7 @@ class Task:
                 offset[j] = rows + (0 if kind == "table" else position)
                 stride[j] = width
             rows += states * width
-        return Layout(offset, stride, rows)
+        return TableLayout(offset, stride, rows)
 
     @cached_property
     def identity(self) -> dict[str, Any]:

@@ -5,12 +5,12 @@ import pytest
 
 from multiadvisor.learners.dqn.backend import jax, jnp
 from multiadvisor.learners.sac.actor_critic import explored, forward, initial, means, sampled, slopes
-from multiadvisor.learners.sac.sac_update import Task, decomposed, plain, targets
+from multiadvisor.learners.sac.sac_update import SACTask, decomposed, plain, targets
 from multiadvisor.learners.sac.transition_buffer import Columns, Memory
 
 DRAW = np.random.default_rng(0)
 COLUMNS = Columns(features=3, dimensions=2, advisors=2, ends=False, activity=False)
-TASK = Task(np.array([2.0, -1.0], np.float32), np.array([0.9, 0.5], np.float32), np.float32(0.9))
+TASK = SACTask(np.array([2.0, -1.0], np.float32), np.array([0.9, 0.5], np.float32), np.float32(0.9))
 
 
 def constant(*outputs):

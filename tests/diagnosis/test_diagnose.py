@@ -20,9 +20,9 @@ from multiadvisor.diagnosis.consequences import consequences
 from multiadvisor.diagnosis.diagnosis import _closing, diagnose
 from multiadvisor.diagnosis.policies import Policy, checked, tried
 from multiadvisor.diagnosis.processes import rows_of
-from multiadvisor.diagnosis.sample import KEPT, Episode, RewardTerms, Sample, Unfinished, Watch, gather
+from multiadvisor.diagnosis.sample import KEPT, RewardTerms, Sample, SampledEpisode, Unfinished, Watch, gather
 from multiadvisor.diagnosis.simulator import Copies, Simulator, beside, simulator_of
-from multiadvisor.diagnosis.term_values import Calibration, TermValues, calibrate, discounted, fit
+from multiadvisor.diagnosis.term_values import TermCalibration, TermValues, calibrate, discounted, fit
 from refusal import refused
 
 
@@ -98,10 +98,10 @@ def test_values_of_noise_are_not_quoted():
 
 def test_a_term_that_does_not_vary_closes_a_branch_with_a_constant():
     values = TermValues(lambda seen: seen, np.array([[1.0, 1.0]]), np.array([7.0, 7.0]))
-    varies, constant = Calibration(0.9, 0.0, 100), Calibration(float("nan"), 0.0, 100)
+    varies, constant = TermCalibration(0.9, 0.0, 100), TermCalibration(float("nan"), 0.0, 100)
     close = _closing(values, [varies, constant], Box(-9.0, 9.0, (1,), np.float64))
     assert close(np.array([3.0])).tolist() == [3.0, 7.0]
-    assert _closing(values, [varies, Calibration(0.1, 0.0, 100)], None) is None
+    assert _closing(values, [varies, TermCalibration(0.1, 0.0, 100)], None) is None
 
 
 # ---- going back ------------------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def test_forty_terms_are_told_apart():
 def test_values_of_a_long_episode_are_fitted_piece_by_piece():
     length = 20_000
     place = np.sin(np.arange(length + 1) / 7)[:, None]
-    episode = Episode(0, list(place), [0] * length, place[:-1], place[:-1, 0], True, True)
+    episode = SampledEpisode(0, list(place), [0] * length, place[:-1], place[:-1, 0], True, True)
     tracemalloc.start()
     values = fit([place], [episode], 0.9, 0)
     forecast = values(place[:-1])
@@ -260,7 +260,7 @@ def test_few_states_of_a_long_episode_are_held_at_a_time():
 
     terms, rests = RewardTerms(tuple(named("near"))), Policy(lambda seen: np.zeros(1))
     actions = [np.zeros(1)] * (LENGTH - 1)
-    episode = Episode(0, [], actions, np.zeros((LENGTH - 1, 1)), np.zeros(LENGTH - 1), False, True)
+    episode = SampledEpisode(0, [], actions, np.zeros((LENGTH - 1, 1)), np.zeros(LENGTH - 1), False, True)
     simulator = Counted(Line())
     found = branch(Brancher((simulator,), rests, terms, 0.9, 2), Sample(terms, (episode,)), 99, 0, Watch())
     assert len(found.episode) == LENGTH - 1

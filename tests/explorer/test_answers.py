@@ -168,7 +168,7 @@ def test_the_preview_counts_the_steps_in_which_it_would_act_otherwise(library, i
     report = insights.report(ids(library)[1])
     episodes = report.episodes
     weights = np.array([0.0, *[1.0] * (len(episodes.advisors) - 1)])
-    wished = (episodes.advice * (episodes.heard * weights)[:, :, None]).sum(axis=1)
+    wished = (episodes.advice * (episodes.applied * weights)[:, :, None]).sum(axis=1)
     best = wished >= wished.max(axis=1, keepdims=True) - 1e-9
     before = episodes.preferences >= episodes.preferences.max(axis=1, keepdims=True) - 1e-9
     kept = np.take_along_axis(best, episodes.choice[:, None], axis=1)[:, 0] / best.sum(axis=1)

@@ -57,7 +57,7 @@ def test_100_states_survive_the_trip_through_the_address(calm):
 # ---- odd traces ------------------------------------------------------------------------------------------------------
 def cut(trace, steps):
     """The first episode of a trace, cut off after so many steps."""
-    by_step = ("choice", "explored", "reward", "gain", "asked", "advice", "heard")
+    by_step = ("choice", "explored", "reward", "gain", "asked", "advice", "applied")
     return replace(
         trace, length=np.array([steps]), terminated=np.array([False]), x=trace.x[: steps + 1],
         **{name: getattr(trace, name)[:steps] for name in by_step},

@@ -8,7 +8,7 @@ import pytest
 
 import multiadvisor as mad
 from multiadvisor.runs.jobs import Job
-from multiadvisor.runs.sweep_grid import Grid, parse_grid, read_grid
+from multiadvisor.runs.sweep_grid import SweepGrid, parse_grid, read_grid
 from multiadvisor.runs.training import RunConfig
 from refusal import refused
 
@@ -54,7 +54,7 @@ def test_the_grid_is_the_product_of_its_axes():
 
 def test_the_frozen_copy_is_the_grid():
     grid = parse_grid(GRID)
-    again = Grid.from_data(grid.as_data())
+    again = SweepGrid.from_data(grid.as_data())
     assert again == grid
     assert [run.job.id for run in again.runs()] == [run.job.id for run in grid.runs()]
 
@@ -85,7 +85,7 @@ def test_the_section_of_networks():
     ]  # fmt: skip
     assert {run.job.config["settings"]["learner"]["batch_size"] for run in runs} == {8}
     assert runs[-1].labels == {"hidden": "16,16", "learning_rate": 0.01}
-    assert Grid.from_data(json.loads(json.dumps(grid.as_data()))) == grid
+    assert SweepGrid.from_data(json.loads(json.dumps(grid.as_data()))) == grid
     by_hand = {"task": "bridge", "settings": {"gamma": 0.9, "learner": {
         "name": "dqn", "hidden": [16, 16], "learning_rate": 0.01, "batch_size": 8}, "seed": 1}}  # fmt: skip
     assert runs[-1].job.id == Job("train", RunConfig.parse(by_hand).as_config()).id
@@ -113,7 +113,7 @@ def test_what_cannot_be_learned_is_refused_before_anything_starts():
 def test_components_of_a_reward_are_named_in_a_grid():
     grid = parse_grid('task = "fishwood-v0"\n[options]\ncomponents = ["fish", "wood"]\n' + NETWORK)
     grid.check_tasks()
-    [run] = Grid.from_data(json.loads(json.dumps(grid.as_data()))).runs()
+    [run] = SweepGrid.from_data(json.loads(json.dumps(grid.as_data()))).runs()
     assert RunConfig.parse(run.job.config).make_task().names == ("fish", "wood")
 
 
@@ -139,7 +139,7 @@ def test_a_maze_is_known_by_its_content(tmp_path):
     [other] = read_grid(tmp_path / "grid.toml").runs()
     assert other.job.id != run.job.id
     maze.unlink()
-    [frozen] = Grid.from_data(json.loads(json.dumps(grid.as_data()))).runs()
+    [frozen] = SweepGrid.from_data(json.loads(json.dumps(grid.as_data()))).runs()
     assert frozen.job == run.job, "what was frozen needs no file any more"
     assert RunConfig.parse(frozen.job.config).make_task().options["maze"] == "P..\n..G\n"
 
@@ -245,6 +245,6 @@ def test_files_that_are_no_grid(tmp_path):
         ("binary", "not UTF-8 text"),
         ("large", "too large"),
         ("missing", "No such file"),
-        (".", "directory"),
+        (".", "is a folder"),
     ):
         refused(words, read_grid, tmp_path / name)

@@ -13,7 +13,7 @@ from agents import same
 from emulated_device import Emulated
 from multiadvisor.envs.registry import TASKS
 from multiadvisor.learners.tabular import thread_groups
-from multiadvisor.learners.tabular.lane_batch import Batch, bytes_of_run, company, lane_learner
+from multiadvisor.learners.tabular.lane_batch import LaneBatch, bytes_of_run, company, lane_learner
 from multiadvisor.learners.tabular.switch import SHIPPED_AGGREGATIONS, SHIPPED_PLANNINGS
 from multiadvisor.learners.tabular.thread_groups import threads_for
 
@@ -32,7 +32,7 @@ def learners(runs):
 
 def side_by_side(runs, steps, threads=None, backwards=False):
     """Learn, play, learn and play: the learners, and the episodes of each."""
-    batch = Batch(learners(runs), EPISODES, Emulated(backwards=backwards), threads)
+    batch = LaneBatch(learners(runs), EPISODES, Emulated(backwards=backwards), threads)
     assert threads in (None, batch.threads)
     assert len({company(one) for one in batch.learners}) == 1
     played = []
@@ -118,7 +118,7 @@ def test_it_makes_no_difference_where_a_launch_is_cut_or_who_shares_it(monkeypat
 
 def test_a_run_that_is_no_longer_finite_is_found_and_harms_nobody():
     task = mad.make("three-fruits")
-    batch = Batch(learners([(task, {"seed": seed}) for seed in range(3)]), 0, Emulated())
+    batch = LaneBatch(learners([(task, {"seed": seed}) for seed in range(3)]), 0, Emulated())
     for _ in batch.run(300):
         pass
     batch._runs.table[1, 0, 0] = np.inf
@@ -138,7 +138,7 @@ def test_what_lanes_cannot_take_is_refused_by_name():
 def test_the_memory_of_a_run_is_known_beforehand():
     [one] = learners([(mad.make("pac-boy"), {})])
     known = bytes_of_run(one, 80)
-    made = Batch([one], 80, Emulated())
+    made = LaneBatch([one], 80, Emulated())
     arrays = [part for each in (made._runs, made._learning, made._evaluation) for part in each]
     assert 0 < known - sum(array.nbytes for array in arrays) < 1000
 
@@ -146,7 +146,7 @@ def test_the_memory_of_a_run_is_known_beforehand():
 def test_an_evaluation_that_does_not_end_is_an_error_of_its_run():
     task = dataclasses.replace(mad.make("three-fruits"), limit=None)
     runs = [(task, {"planning": planning, "gamma": 0.9}) for planning in ("empathic", "egocentric")]
-    batch = Batch(learners(runs), 1, Emulated())
+    batch = LaneBatch(learners(runs), 1, Emulated())
     for part in (batch.run(20_000), batch.evaluate(1)):
         for _ in part:
             pass
@@ -183,7 +183,7 @@ def test_groups_with_tables_of_32_bits_differ_by_rounding_alone():
     runs = [("three-fruits", how) for how in DIFFERENT]
     found = []
     for threads, dtype in ((1, np.float32), (4, np.float32), (4, np.float64)):
-        batch = Batch(learners(runs), 0, Emulated(), threads, dtype)
+        batch = LaneBatch(learners(runs), 0, Emulated(), threads, dtype)
         for _ in batch.run(60):
             pass
         found.append([batch.take_back(lane).table for lane in range(len(runs))])
@@ -194,7 +194,7 @@ def test_groups_with_tables_of_32_bits_differ_by_rounding_alone():
 
 def test_one_thread_plays_what_groups_do_not_take():
     for task, how in (("hra-fruits", {}), ("three-fruits", {"aggregation": "correction"})):
-        assert Batch(learners([(task, how)]), 0, Emulated(), 4).threads == 1
+        assert LaneBatch(learners([(task, how)]), 0, Emulated(), 4).threads == 1
 
 
 def test_threads_are_as_many_as_fill_a_gpu_and_have_work():

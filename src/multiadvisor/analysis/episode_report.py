@@ -22,7 +22,7 @@ _KINDS = 3  # so many different ways of being stuck are printed
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class EpisodeReport:
     """What the episodes say of each advisor [n], and of each group of them."""
 
     episodes: Episodes
@@ -171,11 +171,11 @@ def _changes(one: dict[str, Any]) -> str:
     return f"{one['changed']:.1%} of steps{margin}" if one["changed"] else "never"
 
 
-def report_on(episodes: Episodes) -> Report:
+def report_on(episodes: Episodes) -> EpisodeReport:
     """What these episodes say."""
     names = [advisor.group for advisor in episodes.advisors]
     groups, members = _groups(names)
-    return Report(
+    return EpisodeReport(
         episodes=episodes,
         influence=_influence(episodes, None),
         calibration=tuple(_calibrated(episodes, j) for j in range(len(episodes.advisors))),
@@ -209,12 +209,12 @@ def _influence(episodes: Episodes, members: list[np.ndarray] | None) -> Influenc
     """Of each advisor, or of groups of these members."""
     if episodes.push is not None:
         each = [np.array([j]) for j in range(len(episodes.advisors))] if members is None else members
-        return pushing(episodes.push, episodes.heard, each)
-    steps = (episodes.advice, episodes.heard, episodes.aggregator, episodes.choice)
+        return pushing(episodes.push, episodes.applied, each)
+    steps = (episodes.advice, episodes.applied, episodes.aggregator, episodes.choice)
     return influence(*steps) if members is None else group_influence(*steps, members)
 
 
-def report(agent: MultiAdvisor, episodes: int = 20, seed: int = 0) -> Report:
+def report(agent: MultiAdvisor, episodes: int = 20, seed: int = 0) -> EpisodeReport:
     """Let the agent play greedily, and say which advisor drives it, whose values hold, and where it is stuck.
 
     >>> import multiadvisor as mad

@@ -72,7 +72,7 @@ class RecordedStep(NamedTuple):
     returns: dict[str, float] = {}  # noqa: RUF012
     """What each advisor was paid so far in this episode, the step itself included, where it is not zero."""
     weights: np.ndarray | None = None
-    """How loudly those who were asked were heard [m]."""
+    """The weights with which those who were asked were combined [m]."""
     goals: np.ndarray | None = None
     """The places that they pointed at [m], where they point at any; below 0: none."""
     push: np.ndarray | None = None
@@ -115,7 +115,7 @@ class Episodes:
     gain: np.ndarray  # [T] what each step added to the score
     asked: np.ndarray  # [T, N] bool: who gave advice
     advice: np.ndarray  # [T, N, A] 0 of who was not asked; [T, N, 0] where the agent's tables tell it from the state
-    heard: np.ndarray  # [T, N] weights; 0 of who was not asked
+    applied: np.ndarray  # [T, N] weights; 0 of who was not asked
     x: np.ndarray | None = None  # [T + G, size] states, the last of each episode included; None: Python environments
     observed: np.ndarray | None = None  # [T + G, d] the observations of a Python environment, where they are short
     taken: np.ndarray | None = None  # [T, d] continuous actions as they were chosen, each number from -1 to 1
@@ -262,7 +262,7 @@ class Episodes:
         who = np.flatnonzero(self.asked[at])
         return done._replace(
             names=tuple(self.names[j] for j in who), advice=self.advice[at, who].astype(self.header["precision"]),
-            weights=self.heard[at, who], goals=None if self.goals is None else self.goals[at, who],
+            weights=self.applied[at, who], goals=None if self.goals is None else self.goals[at, who],
             push=None if self.push is None else self.push[at, who],
         )  # fmt: skip
 
@@ -290,7 +290,7 @@ class Episodes:
     @cached_property
     def preferences(self) -> np.ndarray:
         """What the aggregator makes of the advice [T, A]."""
-        return np.asarray(self.aggregator.prefer(self.advice, self.heard))
+        return np.asarray(self.aggregator.prefer(self.advice, self.applied))
 
     @cached_property
     def moves(self) -> np.ndarray:
@@ -453,7 +453,7 @@ def _advised(decided: list[Decision], decider: Decider, advised: bool) -> dict[s
         return found
 
     return {
-        "asked": whole(lambda one: True, False), "heard": whole(lambda one: one.weights, 0.0),
+        "asked": whole(lambda one: True, False), "applied": whole(lambda one: one.weights, 0.0),
         "advice": whole(lambda one: one.values, 0.0, len(decider.choices) if advised else 0),
         "goals": whole(lambda one: one.goals, -1), "push": whole(lambda one: one.push, np.nan),
     }  # fmt: skip
@@ -484,7 +484,7 @@ def _places(task: Task, advisors: tuple[Advisor, ...], states: tuple[Any, ...]) 
         order = list(dict.fromkeys(keys))
         whose = np.array([[key == one for one in keys] for key in order])
         seen = np.stack([np.where(whose[v], local, _NOBODY).max(axis=1) for v in range(len(order))], axis=1)
-        return seen, _as_heard(whose, task, advisors)
+        return seen, _applied_weights(whose, task, advisors)
     assert task.adapter is not None
     if task.adapter.refusal is None:
         adapter = task.adapter.fresh()
@@ -493,11 +493,11 @@ def _places(task: Task, advisors: tuple[Advisor, ...], states: tuple[Any, ...]) 
             adapter.look(state)
             found.append(adapter.firsts.copy())
         whose = np.array([adapter.view_of == v for v in range(len(adapter.views))])
-        return np.array(found), _as_heard(whose, task, advisors)
+        return np.array(found), _applied_weights(whose, task, advisors)
     return _cells(task.adapter.space, states), np.ones((1, len(advisors)), bool)
 
 
-def _as_heard(whose: np.ndarray, task: Task, advisors: tuple[Advisor, ...]) -> np.ndarray:
+def _applied_weights(whose: np.ndarray, task: Task, advisors: tuple[Advisor, ...]) -> np.ndarray:
     """[V, n]; advisors that are none of the task's look at everything."""
     columns = [
         whose[:, task.names.index(advisor.name)] if advisor.name in task.names else np.ones(len(whose), bool)

@@ -56,8 +56,8 @@ def change(silent: np.ndarray, now: np.ndarray, chosen: Any, tolerance: Any) -> 
     return chance, np.where(kept, 0.0, silent.max(axis=-1) - there)
 
 
-def influence(advice: np.ndarray, heard: np.ndarray, aggregator: Aggregator, choice: np.ndarray) -> Influence:
-    """From advice [T, n, A], weights [T, n] (0: no say), how these n are heard, and the actions taken [T].
+def influence(advice: np.ndarray, applied: np.ndarray, aggregator: Aggregator, choice: np.ndarray) -> Influence:
+    """From advice [T, n, A], weights [T, n] (0: no say), how these n are combined, and the actions taken [T].
 
     >>> from multiadvisor.explain.ablation import summed
     >>> advice = np.array([[[1.0, 0.0], [0.0, 3.0], [0.5, 0.0]]])
@@ -67,31 +67,31 @@ def influence(advice: np.ndarray, heard: np.ndarray, aggregator: Aggregator, cho
     steps, n, _ = advice.shape
     chance, fall = np.zeros((steps, n)), np.zeros((steps, n))
     for step in range(steps):
-        who = np.flatnonzero(heard[step])
+        who = np.flatnonzero(applied[step])
         if len(who):
-            own, given, weights = aggregator._replace(of=aggregator.of[who]), advice[step, who], heard[step, who]
+            own, given, weights = aggregator._replace(of=aggregator.of[who]), advice[step, who], applied[step, who]
             silent, now = without_each(given, weights, own), own.prefer(given, weights)  # [m, A], [A]
             tolerance = rounding(given, weights, own)
             chance[step, who], fall[step, who] = change(silent, now, int(choice[step]), tolerance)
-    return _summary((heard != 0).sum(axis=0), chance, fall)
+    return _summary((applied != 0).sum(axis=0), chance, fall)
 
 
 def group_influence(
-    advice: np.ndarray, heard: np.ndarray, aggregator: Aggregator, choice: np.ndarray, members: list[np.ndarray]
+    advice: np.ndarray, applied: np.ndarray, aggregator: Aggregator, choice: np.ndarray, members: list[np.ndarray]
 ) -> Influence:
     """The same of groups of advisors, each of which is silent as a whole; `members` are the indices of each."""
-    now = aggregator.prefer(advice, heard)  # [T, A]
-    size = np.abs(heard[:, :, None] * advice).sum(axis=1).max(axis=1)  # [T]
+    now = aggregator.prefer(advice, applied)  # [T, A]
+    size = np.abs(applied[:, :, None] * advice).sum(axis=1).max(axis=1)  # [T]
     tolerance = np.finfo(float).eps * (advice.shape[1] + 1) * size
     chance, fall = np.zeros((2, len(members), len(advice)))
     for k, group in enumerate(members):
-        without = heard.copy()
+        without = applied.copy()
         without[:, group] = 0.0
         chance[k], fall[k] = change(aggregator.prefer(advice, without), now, choice, tolerance)
-    return _summary(_spoke(heard, members), chance.T, fall.T)
+    return _summary(_spoke(applied, members), chance.T, fall.T)
 
 
-def pushing(push: np.ndarray, heard: np.ndarray, members: list[np.ndarray]) -> Influence:
+def pushing(push: np.ndarray, applied: np.ndarray, members: list[np.ndarray]) -> Influence:
     """Of groups of advisors, from shares of the push [T, n]; NaN where nobody of them had one.
 
     >>> pushing(np.array([[0.75, 0.25], [0.25, 0.75]]), np.ones((2, 2)), [np.array([0]), np.array([0, 1])]).push
@@ -100,12 +100,12 @@ def pushing(push: np.ndarray, heard: np.ndarray, members: list[np.ndarray]) -> I
     known = np.array([np.isfinite(push[:, group]).any() for group in members], bool)
     total = np.array([np.nansum(push[:, group]) for group in members])
     nothing, share = np.full(len(members), np.nan), np.where(known, total / max(len(push), 1), np.nan)
-    return Influence(_spoke(heard, members), nothing, nothing, share)
+    return Influence(_spoke(applied, members), nothing, nothing, share)
 
 
-def _spoke(heard: np.ndarray, members: list[np.ndarray]) -> np.ndarray:
+def _spoke(applied: np.ndarray, members: list[np.ndarray]) -> np.ndarray:
     """[groups] steps in which somebody of a group had a say."""
-    return np.array([(heard[:, group] != 0).any(axis=1).sum() for group in members], np.int64)
+    return np.array([(applied[:, group] != 0).any(axis=1).sum() for group in members], np.int64)
 
 
 def _summary(spoke: np.ndarray, chance: np.ndarray, fall: np.ndarray) -> Influence:

@@ -55,13 +55,13 @@ def stakes(preferences: np.ndarray) -> np.ndarray:
     return np.asarray(np.ptp(preferences, axis=1))
 
 
-def disagreements(advice: np.ndarray, heard: np.ndarray, choice: np.ndarray) -> np.ndarray:
+def disagreements(advice: np.ndarray, applied: np.ndarray, choice: np.ndarray) -> np.ndarray:
     """[T] what the advisors lose by the actions taken [T], from advice [T, n, A] and weights [T, n].
 
     >>> disagreements(np.array([[[1.0, 0.0], [0.0, 3.0]]]), np.ones((1, 2)), np.array([1]))
     array([1.])
     """
-    wished = heard[:, :, None] * advice
+    wished = applied[:, :, None] * advice
     got = np.take_along_axis(wished, choice[:, None, None], axis=2)[:, :, 0]
     return np.asarray((wished.max(axis=2) - got).sum(axis=1))
 
@@ -91,7 +91,7 @@ def moments(episodes: Episodes, count: int = 5) -> list[Moment]:
     stake = stakes(episodes.preferences)
     # an actor may do what its critics value less than the centre of the box: that is no matter between advisors
     best = episodes.choice if episodes.taken is None else episodes.preferences.argmax(axis=1)
-    odds = disagreements(episodes.advice, episodes.heard, best)
+    odds = disagreements(episodes.advice, episodes.applied, best)
     ranks = [np.searchsorted(np.sort(part), part) for part in (stake, odds)]
     score = (ranks[0] + ranks[1]) / len(stake)  # [T]
     if episodes.advice.shape[2] < 2:

@@ -210,8 +210,8 @@ def _walks(episodes: Episodes, episode: int) -> list[np.ndarray]:
     """The ways to look at an episode [L + 1]: each view that at least half of the advisors share, and all together."""
     places = episodes.places[episodes.walk(episode)]  # [L + 1, V]
     together = np.unique(places, axis=0, return_inverse=True)[1].reshape(-1)
-    heard = episodes.heard[episodes.span(episode)] != 0  # [L, n]
-    shares = (episodes.views[:, None, :] & heard).sum(axis=(1, 2)) / max(int(heard.sum()), 1)
+    applied = episodes.applied[episodes.span(episode)] != 0  # [L, n]
+    shares = (episodes.views[:, None, :] & applied).sum(axis=(1, 2)) / max(int(applied.sum()), 1)
     order = [v for v in np.argsort(-shares, kind="stable").tolist() if shares[v] >= 0.5]
     return [*(places[:, v] for v in order if len(shares) > 1), together]
 
@@ -248,10 +248,10 @@ def _holders(
     for step in here[-256:].tolist():
         at = span.start + step
         never = np.setdiff1d(np.arange(len(episodes.header["actions"])), taken[int(walk[step])])
-        who = np.flatnonzero(episodes.heard[at])
+        who = np.flatnonzero(episodes.applied[at])
         if not len(never) or not len(who):
             continue
-        advice, weights = episodes.advice[at, who], episodes.heard[at, who]
+        advice, weights = episodes.advice[at, who], episodes.applied[at, who]
         aggregator = episodes.aggregator._replace(of=episodes.aggregator.of[who])
         ways, slack = episodes.preferences[at, never], rounding(advice, weights, aggregator)
         outs = never[ways >= ways.max() - max(slack, _EQUAL * float(np.abs(ways).max()))].tolist()

@@ -26,7 +26,7 @@ _LARGEST_HEADER = 16 << 20
 _LARGEST = 4 << 30  # bytes of all arrays, unpacked
 _SHAPES = {
     "length": "G", "terminated": "G", "choice": "T", "explored": "T", "reward": "Tn", "gain": "T", "asked": "TN",
-    "heard": "TN", "goals": "TN", "push": "TN", "advice": "TN*", "observed": "P*", "taken": "T*", "x": "P*",
+    "applied": "TN", "goals": "TN", "push": "TN", "advice": "TN*", "observed": "P*", "taken": "T*", "x": "P*",
 }  # fmt: skip
 """The axes of the arrays: episodes, steps, positions (steps and the last of each episode), the task's advisors, those
 who may be asked; a star is any."""

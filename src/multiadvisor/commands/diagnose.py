@@ -25,9 +25,9 @@ from multiadvisor.diagnosis.checkpoints import diagnose_checkpoints, hacked, tol
 from multiadvisor.diagnosis.consequences import consequences
 from multiadvisor.diagnosis.diagnosis import diagnose
 from multiadvisor.diagnosis.kept import TAUGHT, saved
-from multiadvisor.diagnosis.pictures import with_pictures
 from multiadvisor.diagnosis.playground import playground
 from multiadvisor.diagnosis.sample import Unfinished
+from multiadvisor.diagnosis.step_pictures import with_pictures
 from multiadvisor.diagnosis.taught import PAIRS, Taught, check_place, teach
 from multiadvisor.errors import BadInput
 from multiadvisor.settings import whole_number

@@ -13,7 +13,7 @@ from multiadvisor.settings import whole_number
 from multiadvisor.studies.page import measured
 from multiadvisor.studies.reproduction import reproduce
 from multiadvisor.studies.study import ALL, SYSTEMS, Plan, Study, chosen, shipped
-from multiadvisor.studies.study_report import Report
+from multiadvisor.studies.study_report import StudyReport
 
 MOST_WORKERS = 1024
 ENGINES_HERE = ("local", "gpu")
@@ -95,7 +95,7 @@ def _refuse_flags(given: argparse.Namespace, study: Study, known: Sequence[Study
         raise BadInput("--seeds and --full are for new runs, and --from takes old ones: leave them out")
 
 
-def _lines(report: Report) -> list[str]:
+def _lines(report: StudyReport) -> list[str]:
     """A report for a terminal: its first table, its claims, its first words."""
     lines = [table(report.table[0], report.table[1:]), ""] if report.table else []
     rows = [[one.claim.id, measured(one), str(one.verdict)] for one in report.findings if one.judgement is not None]

@@ -66,7 +66,7 @@ def run(arguments: Sequence[str]) -> int:
 
     draw: Callable[[], Any]
     _refuse_idle_flags(given)
-    heard = given.aggregation or "sum"
+    aggregation = given.aggregation or "sum"
     number_between("gamma", 0.0 if given.gamma is None else given.gamma, 0, 1)
     task = task_from_flags(given)
     gamma = described(Settings, {}, task.defaults).gamma if given.gamma is None else given.gamma
@@ -80,23 +80,25 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     if given.boards is not None:
         with Status() as tell:
-            result = solve_report.traps(task, given.boards, tell, heard)
+            result = solve_report.traps(task, given.boards, tell, aggregation)
         head = ["gamma", "attractor", "stable", "stuck"]
         rows = [[f"{row['gamma']:.3g}", *(f"{row[key]:.3f}" for key in head[1:])] for row in result["shares"]]
         text, draw = table(head, rows), lambda: plots.one_axis(plots.trap_curves, result["shares"])
     elif given.sweep_gamma:
-        result = solve_report.sweep(task, heard)
+        result = solve_report.sweep(task, aggregation)
         text, draw = solve_report.describe_sweep(result), lambda: plots.one_axis(plots.gamma_sweep, result)
     else:
         if given.run is not None:
             found = solve_report.answer_run(task, given.board, given.run)
         elif given.board is not None:
             with Status() as tell:
-                found = solve_report.answer_board(task, gamma, given.board, tell, heard)
+                found = solve_report.answer_board(task, gamma, given.board, tell, aggregation)
         else:
             planning = given.planning or "egocentric"
             sample = {} if given.sample is None else {"sample": given.sample}
-            found = solve_report.answer(task, planning, gamma, full=given.full_states, aggregation=heard, **sample)
+            found = solve_report.answer(
+                task, planning, gamma, full=given.full_states, aggregation=aggregation, **sample
+            )
         result, text, draw = found.result, solve_report.describe(found.result), lambda: plots.solution(found)
     if given.out is not None:
         text += f"\nfigure in {plots.save(draw(), given.out)}"

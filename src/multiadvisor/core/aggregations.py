@@ -430,7 +430,7 @@ def normalised(advice: Array, weights: Array, parameter: float = 0.0) -> Array:
 
 
 for _name, _class, _text in (
-    ("correction", f"{_RULES}.correction:Correction",
+    ("correction", f"{_RULES}.correction:LearnedCorrection",
      "The sum less the correction D(x, a) that the aggregator learns beside it: what the sum promises too much."),
     ("gpi", f"{_RULES}.gpi:GPI",
      "Generalised policy improvement: the best over j of sum_k w_k Q_k^{pi_j}(x, a), what j's plan is worth to all."),

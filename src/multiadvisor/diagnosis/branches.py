@@ -21,7 +21,7 @@ from multiadvisor.core.intervals import Estimate
 from multiadvisor.diagnosis.policies import Policy, seed_everything
 from multiadvisor.diagnosis.processes import rows_of
 from multiadvisor.diagnosis.sample import RewardTerms, Sample, Unfinished, Watch, moments
-from multiadvisor.diagnosis.simulator import Moment, Simulator, beside, step
+from multiadvisor.diagnosis.simulator import SavedState, Simulator, beside, step
 from multiadvisor.diagnosis.term_values import Closing
 from multiadvisor.errors import BadInput
 
@@ -162,7 +162,7 @@ class Brancher:
         """The one that moments are saved in."""
         return self.lanes[0]
 
-    def effects(self, moment: Moment, action: Any, seed: tuple[int, ...]) -> tuple[np.ndarray, int]:
+    def effects(self, moment: SavedState, action: Any, seed: tuple[int, ...]) -> tuple[np.ndarray, int]:
         """The effect of changing an action [D, K], and the steps that were played to know it."""
         chance = np.random.default_rng(seed)
         change = _change(self.simulator.env.action_space, action, chance)
@@ -170,7 +170,7 @@ class Brancher:
         return found / 2, steps
 
     def differences(
-        self, moment: Moment, pair: Callable[[int], tuple[Any, Any]], chance: np.random.Generator
+        self, moment: SavedState, pair: Callable[[int], tuple[Any, Any]], chance: np.random.Generator
     ) -> tuple[np.ndarray, int]:
         """What the first of two actions brings and the second does not [D, K], and the steps played to know it.
 
@@ -179,23 +179,23 @@ class Brancher:
         return self.paired(self.begun(moment, pair, chance))
 
     def begun(
-        self, moment: Moment, pair: Callable[[int], tuple[Any, Any]], chance: np.random.Generator
-    ) -> list[tuple[Moment, Any, int]]:
+        self, moment: SavedState, pair: Callable[[int], tuple[Any, Any]], chance: np.random.Generator
+    ) -> list[tuple[SavedState, Any, int]]:
         """How the branches of all draws begin: where, with which action, and with which seed."""
-        found = list[tuple[Moment, Any, int]]()
+        found = list[tuple[SavedState, Any, int]]()
         for draw in range(self.draws):
             seed = int(chance.integers(1 << 31))
             found += [(moment, one, seed) for one in pair(draw)]
         return found
 
-    def paired(self, begun: Sequence[tuple[Moment, Any, int]]) -> tuple[np.ndarray, int]:
+    def paired(self, begun: Sequence[tuple[SavedState, Any, int]]) -> tuple[np.ndarray, int]:
         """What the first of each two of these branches brings and the second does not [., K], and the steps played."""
         wide = len(self.lanes)
         played = [self._play(begun[first : first + wide]) for first in range(0, len(begun), wide)]
         ends = np.concatenate([totals for totals, _ in played])
         return ends[::2] - ends[1::2], sum(steps for _, steps in played)
 
-    def _play(self, begun: Sequence[tuple[Moment, Any, int]]) -> tuple[np.ndarray, int]:
+    def _play(self, begun: Sequence[tuple[SavedState, Any, int]]) -> tuple[np.ndarray, int]:
         """The discounted returns by term [L, K] of branches, one in each lane, and the steps played."""
         lanes = self.lanes[: len(begun)]
         for lane, (moment, _, seed) in zip(lanes, begun, strict=True):
@@ -267,7 +267,9 @@ def spread_over(sample: Sample, count: int, seed: int) -> list[tuple[int, int]]:
     return list(zip(number.tolist(), (at - first[number]).tolist(), strict=True))
 
 
-def states(simulator: Simulator, sample: Sample, asked: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Moment]]:
+def states(
+    simulator: Simulator, sample: Sample, asked: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int, SavedState]]:
     """The states of these steps, each with its episode's number and its step; few of an episode are held at a time."""
     for number, group in groupby(asked, key=lambda one: one[0]):
         places = [place for _, place in group]

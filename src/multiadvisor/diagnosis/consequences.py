@@ -33,8 +33,8 @@ from multiadvisor.diagnosis.branches import (
 )
 from multiadvisor.diagnosis.playground import Playground, playground
 from multiadvisor.diagnosis.policies import tried
-from multiadvisor.diagnosis.sample import KEPT, Episode, RewardTerms, Sample, Watch, gather
-from multiadvisor.diagnosis.simulator import Moment, Simulator, Worlds, simulator_of, step
+from multiadvisor.diagnosis.sample import KEPT, RewardTerms, Sample, SampledEpisode, Watch, gather
+from multiadvisor.diagnosis.simulator import SavedState, Simulator, Worlds, simulator_of, step
 from multiadvisor.diagnosis.term_values import Closing, fit, forecasting, rows_of_numbers
 from multiadvisor.errors import BadInput
 from multiadvisor.settings import number_between, whole_number
@@ -170,7 +170,7 @@ class Consequences:
     rival: Callable[[Any, Any, np.random.Generator], Any]
     """The action to compare with, by default, from an observation and the action taken."""
 
-    def at(self, seed: int, actions: Any = (), x: np.ndarray | None = None) -> Moment:
+    def at(self, seed: int, actions: Any = (), x: np.ndarray | None = None) -> SavedState:
         """The state of an episode with this seed after these actions; or the state x of a compiled world."""
         with self.place.held():
             if x is not None and isinstance(self.brancher.simulator, Worlds):
@@ -182,9 +182,9 @@ class Consequences:
                 seen = now.next_observation
                 if now.terminated or now.truncated:
                     raise BadInput(f"the episode with seed {seed} is over after {played} steps: name an earlier one")
-            return Moment(seed, tuple(actions), seen, simulator.save())
+            return SavedState(seed, tuple(actions), seen, simulator.save())
 
-    def compare(self, moment: Moment, action: Any = None, against: Any = None, *, seed: int = 0) -> Consequence:
+    def compare(self, moment: SavedState, action: Any = None, against: Any = None, *, seed: int = 0) -> Consequence:
         """What the action (default: the policy's) brings in a state that `against` (default: the usual other) does
         not."""
         start, chance = time.process_time(), np.random.default_rng([seed, 11])
@@ -325,7 +325,7 @@ def _shaken(
     return Sample(terms, tuple(parts), sample.space)
 
 
-def _part(episode: Episode, begin: int, end: int) -> Episode:
+def _part(episode: SampledEpisode, begin: int, end: int) -> SampledEpisode:
     """Some steps of an episode; where it went on behind them, they are cut off."""
     last = end == len(episode.actions)
     return episode._replace(
@@ -352,7 +352,7 @@ def _closing(fitted: Sample, sample: Sample, gamma: float, seed: int) -> Closing
 class Trial(NamedTuple):
     """Questions in states of the sample, answered by whole branches."""
 
-    moments: list[Moment]  # [B]
+    moments: list[SavedState]  # [B]
     pairs: list[Callable[[int], tuple[Any, Any]]]  # [B]
     compared: list[tuple[Any, Any]]  # [B]
     effects: np.ndarray  # [B, D, K]
@@ -377,7 +377,7 @@ def tried_out(
 
 
 def _answered(
-    brancher: Brancher, where: list[Moment], pairs: list[Callable[[int], tuple[Any, Any]]], seed: int, watch: Watch
+    brancher: Brancher, where: list[SavedState], pairs: list[Callable[[int], tuple[Any, Any]]], seed: int, watch: Watch
 ) -> tuple[np.ndarray, int]:
     """The weighted differences [B, D, K] in these states, and the steps played."""
     found, played = [], 0

@@ -22,7 +22,7 @@ from multiadvisor.diagnosis.policies import Policy, tried
 from multiadvisor.diagnosis.processes import refusal
 from multiadvisor.diagnosis.sample import KEPT, Sample, Unfinished, Watch, gather
 from multiadvisor.diagnosis.simulator import Simulator, simulator_of
-from multiadvisor.diagnosis.term_values import Calibration, Closing, TermValues, calibrate, fit, rows_of_numbers
+from multiadvisor.diagnosis.term_values import Closing, TermCalibration, TermValues, calibrate, fit, rows_of_numbers
 from multiadvisor.errors import BadInput
 from multiadvisor.settings import number_between, whole_number
 from multiadvisor.task import Advisor
@@ -37,7 +37,7 @@ _SHOWN_PAIRS = 40  # terms up to which every pair is compared by branches
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Measurements:
     """What findings are made of."""
 
     names: tuple[str, ...]  # [K]
@@ -72,7 +72,7 @@ class Term:
     """Of all that is paid and taken, step by step."""
     value: float | None
     """What is to come of it, discounted, on average over the states that were met; None where forecasts do not hold."""
-    calibration: Calibration | None
+    calibration: TermCalibration | None
     """How far values of this term forecast returns; None where they were not fitted."""
     push: Estimate | None
     """Its share of what another action changes; None without branches, or where their halves disagree."""
@@ -186,7 +186,7 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, Finding):
         return value.as_dict()
-    if isinstance(value, Term | DecisiveStep | Estimate | Calibration):
+    if isinstance(value, Term | DecisiveStep | Estimate | TermCalibration):
         return {name: _plain(part) for name, part in vars(value).items()}
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
@@ -270,7 +270,7 @@ def _diagnosed(
     )  # fmt: skip
 
 
-def _closing(values: TermValues | None, calibrations: list[Calibration] | None, space: Any) -> Closing | None:
+def _closing(values: TermValues | None, calibrations: list[TermCalibration] | None, space: Any) -> Closing | None:
     """What closes a short branch: values, where those of every term that varies are calibrated."""
     if values is None or calibrations is None:
         return None
@@ -282,7 +282,7 @@ def _closing(values: TermValues | None, calibrations: list[Calibration] | None, 
 
 def report(
     name: str, gamma: float, sample: Sample, values: TermValues | None = None,
-    calibrations: list[Calibration] | None = None, effects: Branches | None = None, *, notes: Sequence[str] = (),
+    calibrations: list[TermCalibration] | None = None, effects: Branches | None = None, *, notes: Sequence[str] = (),
     **more: Any,
 ) -> Diagnosis:  # fmt: skip
     """What a sample says, with its values and its branches where there are any; `more` fields are told as they are."""
@@ -310,9 +310,9 @@ def report(
             notes.append("no branch changed anything")
     paid = np.concatenate([one.terms for one in sample.episodes]) * weights
     reward = np.concatenate([one.reward for one in sample.episodes])
-    seen = Evidence(terms.names, paid, reward, push, conflicts, stuck(sample), lingers(sample))
+    seen = Measurements(terms.names, paid, reward, push, conflicts, stuck(sample), lingers(sample))
     returns = sample.returns * weights
-    known: Sequence[Calibration | None] = calibrations or [None] * count
+    known: Sequence[TermCalibration | None] = calibrations or [None] * count
     reports = tuple(
         Term(
             one.name, float(one.weight), estimate(returns[:, k]), float(seen.shares[k]),
@@ -331,7 +331,7 @@ def report(
     )  # fmt: skip
 
 
-def _quoted(values: TermValues | None, known: Calibration | None, k: int, weights: np.ndarray) -> float | None:
+def _quoted(values: TermValues | None, known: TermCalibration | None, k: int, weights: np.ndarray) -> float | None:
     """The mean value of a term, where its forecasts hold."""
     return float(values.level[k] * weights[k]) if values and known and known.holds else None
 

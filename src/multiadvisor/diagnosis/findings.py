@@ -16,7 +16,7 @@ import numpy as np
 from multiadvisor.core.intervals import Estimate
 
 if TYPE_CHECKING:
-    from multiadvisor.diagnosis.diagnosis import Evidence
+    from multiadvisor.diagnosis.diagnosis import Measurements
 
 TINY = 0.005
 """Of all that is paid, and of the push: below this a term hardly matters."""
@@ -69,7 +69,7 @@ def _between(one: Estimate) -> str:
 
 
 # ---- counting --------------------------------------------------------------------------------------------------------
-def _never_paid(seen: Evidence) -> Iterator[Finding]:
+def _never_paid(seen: Measurements) -> Iterator[Finding]:
     for k, name in enumerate(seen.names):
         if not seen.paid[:, k].any():
             yield Finding(
@@ -80,7 +80,7 @@ def _never_paid(seen: Evidence) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _hardly_matters(seen: Evidence) -> Iterator[Finding]:
+def _hardly_matters(seen: Measurements) -> Iterator[Finding]:
     for k, name in enumerate(seen.names):
         push = None if seen.push is None else seen.push[k]
         most = np.abs(seen.paid[:, k]).max()
@@ -97,7 +97,7 @@ def _hardly_matters(seen: Evidence) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _dominates(seen: Evidence) -> Iterator[Finding]:
+def _dominates(seen: Measurements) -> Iterator[Finding]:
     k = int(seen.shares.argmax())
     if len(seen.names) < 3 or not seen.shares[k] >= LARGE:
         return
@@ -111,7 +111,7 @@ def _dominates(seen: Evidence) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _same_or_opposite(seen: Evidence) -> Iterator[Finding]:
+def _same_or_opposite(seen: Measurements) -> Iterator[Finding]:
     for one, other in combinations(range(len(seen.names)), 2):
         pair = seen.paid[:, [one, other]]
         if (pair.std(axis=0) <= 1e-9 * np.abs(pair).max(axis=0)).any():
@@ -136,7 +136,7 @@ def _same_or_opposite(seen: Evidence) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _does_not_add_up(seen: Evidence) -> Iterator[Finding]:
+def _does_not_add_up(seen: Measurements) -> Iterator[Finding]:
     size = float(np.abs(seen.reward).mean())
     missing = float(np.abs(seen.reward - seen.paid.sum(axis=1)).mean())
     if size > 0 and missing > MISSING * size:
@@ -148,7 +148,7 @@ def _does_not_add_up(seen: Evidence) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _stuck(seen: Evidence) -> Iterator[Finding]:
+def _stuck(seen: Measurements) -> Iterator[Finding]:
     if seen.stuck and seen.stuck["share"] >= STUCK:
         yield Finding(
             "stuck", (),
@@ -158,7 +158,7 @@ def _stuck(seen: Evidence) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _lingers(seen: Evidence) -> Iterator[Finding]:
+def _lingers(seen: Measurements) -> Iterator[Finding]:
     found = seen.lingers
     stuck = seen.stuck is not None and seen.stuck["share"] >= STUCK
     if not found or stuck or found["share"] < STUCK or not (found["earned first"] or found["better"] >= STUCK):
@@ -181,7 +181,7 @@ def _lingers(seen: Evidence) -> Iterator[Finding]:
 
 
 # ---- branching -------------------------------------------------------------------------------------------------------
-def _pull_apart(seen: Evidence) -> Iterator[Finding]:
+def _pull_apart(seen: Measurements) -> Iterator[Finding]:
     push = seen.push or []
     for (one, other), cosine in seen.conflicts.items():
         if cosine.high < OPPOSED and min(push[one].low, push[other].low) >= TINY:  # else their weights decide nothing
@@ -194,7 +194,7 @@ def _pull_apart(seen: Evidence) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _paid_whatever_is_done(seen: Evidence) -> Iterator[Finding]:
+def _paid_whatever_is_done(seen: Measurements) -> Iterator[Finding]:
     for k, name in enumerate(seen.names):
         push = None if seen.push is None else seen.push[k]
         if push is not None and seen.shares[k] >= IDLE_SHARE and push.high <= IDLE_PUSH:
@@ -206,12 +206,12 @@ def _paid_whatever_is_done(seen: Evidence) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
+RULES: tuple[Callable[[Measurements], Iterator[Finding]], ...] = (
     _stuck, _lingers, _does_not_add_up, _never_paid, _dominates, _same_or_opposite, _hardly_matters, _pull_apart,
     _paid_whatever_is_done,
 )  # fmt: skip
 
 
-def findings(seen: Evidence) -> tuple[Finding, ...]:
+def findings(seen: Measurements) -> tuple[Finding, ...]:
     """All that is found, rule by rule, and within a rule what concerns most of the reward first."""
     return tuple(one for rule in RULES for one in sorted(rule(seen), key=lambda found: -found.size))

@@ -19,7 +19,7 @@ from multiadvisor.diagnosis.consequences import Consequence, Consequences, Preci
 from multiadvisor.diagnosis.playground import Playground, playground
 from multiadvisor.diagnosis.simulator import Simulator, simulator_of
 from multiadvisor.diagnosis.taught import Taught, read_taught
-from multiadvisor.diagnosis.term_values import Closing, Features, TermValues
+from multiadvisor.diagnosis.term_values import Closing, RandomFeatures, TermValues
 from multiadvisor.errors import BadInput
 from multiadvisor.storage.checkpoint import read_header
 from multiadvisor.storage.files import write_atomically
@@ -164,4 +164,4 @@ def _closing_written(closing: Closing) -> dict[str, Any]:
 def _closing_read(given: dict[str, Any], space: Any) -> Closing:
     own = {name: np.array(array) for name, array in given.items()}
     varies, known, level, coefficients = (own.pop(name) for name in ("varies", "known", "level", "coefficients"))
-    return Closing(TermValues(Features(**own), coefficients, level), space, varies, known)
+    return Closing(TermValues(RandomFeatures(**own), coefficients, level), space, varies, known)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.diagnosis.policies import seed_everything
-from multiadvisor.diagnosis.simulator import Moment, Simulator, step
+from multiadvisor.diagnosis.simulator import SavedState, Simulator, step
 from multiadvisor.envs.info_terms import reward_function
 from multiadvisor.envs.step import copied
 from multiadvisor.errors import BadInput, in_one_line
@@ -35,7 +35,7 @@ class Watch(NamedTuple):
     stopped: Callable[[], bool] = lambda: False
 
 
-class Episode(NamedTuple):
+class SampledEpisode(NamedTuple):
     """One episode of T steps."""
 
     seed: int
@@ -103,7 +103,7 @@ class Sample:
     """Episodes of one policy."""
 
     terms: RewardTerms
-    episodes: tuple[Episode, ...]
+    episodes: tuple[SampledEpisode, ...]
     space: Any = None
     """Of the observations."""
 
@@ -118,7 +118,7 @@ class Sample:
         return np.array([one.terms.sum(axis=0) for one in self.whole])
 
     @property
-    def whole(self) -> list[Episode]:
+    def whole(self) -> list[SampledEpisode]:
         """The episodes that came to their end; all, where none did."""
         return [one for one in self.episodes if one.complete] or list(self.episodes)
 
@@ -130,7 +130,7 @@ def gather(
 
     Where the policy or a term fails on the way, `Unfinished` has the episodes until then.
     """
-    episodes: list[Episode] = []
+    episodes: list[SampledEpisode] = []
     left = steps
     while left > 0 and not (episodes and watch.stopped()):
         number = seed + len(episodes)
@@ -148,7 +148,7 @@ def gather(
 
 def _played(
     simulator: Simulator, act: Callable[[Any], Any], terms: RewardTerms, seed: int, most: int, watch: Watch
-) -> Episode:
+) -> SampledEpisode:
     """One episode, or as much of it as there is room for."""
     seen = simulator.begin(seed)
     observations, actions = [seen], list[Any]()
@@ -156,8 +156,8 @@ def _played(
     kept = KEPT if picture(seen) else LONGEST
     terminated = ended = False
 
-    def episode() -> Episode:
-        return Episode(seed, observations, actions, np.array(paid), np.array(rewards), terminated, ended)
+    def episode() -> SampledEpisode:
+        return SampledEpisode(seed, observations, actions, np.array(paid), np.array(rewards), terminated, ended)
 
     for _ in range(min(most, LONGEST)):
         try:
@@ -186,13 +186,13 @@ def picture(observation: Any) -> bool:
     return any(map(picture, parts)) if nested else np.size(observation) > LARGE
 
 
-def moments(simulator: Simulator, episode: Episode, places: Sequence[int]) -> list[Moment]:
+def moments(simulator: Simulator, episode: SampledEpisode, places: Sequence[int]) -> list[SavedState]:
     """The states of an episode at these steps, in ascending order, by playing its actions once more."""
     found = []
     observation = simulator.begin(episode.seed)
     wanted = set(places)
     for place, action in enumerate(episode.actions[: max(wanted) + 1]):
         if place in wanted:
-            found.append(Moment(episode.seed, tuple(episode.actions[:place]), observation, simulator.save()))
+            found.append(SavedState(episode.seed, tuple(episode.actions[:place]), observation, simulator.save()))
         observation = copied(simulator.env.step(action)[0])
     return found

@@ -22,7 +22,7 @@ _CHECKED = 3  # places of an episode that is gone back to
 _FOLLOWED = 50  # steps that are compared from each
 
 
-class Moment(NamedTuple):
+class SavedState(NamedTuple):
     """A state of an episode: its seed, the actions that led there, its observation, and the environment's numbers."""
 
     seed: int
@@ -47,7 +47,7 @@ class Simulator:
         """The environment's numbers now; none, where seed and actions are enough."""
         return None
 
-    def restore(self, moment: Moment) -> None:
+    def restore(self, moment: SavedState) -> None:
         """Go back: here, by playing until there."""
         self.begin(moment.seed)
         for action in moment.actions:
@@ -89,7 +89,7 @@ class Copies(Simulator):
         kept = {id(value): value for value in self._fixed.values()}
         return copy.deepcopy([vars(layer) for layer in self._layers], kept), self._fixed, self._physics()
 
-    def restore(self, moment: Moment) -> None:
+    def restore(self, moment: SavedState) -> None:
         """Take up a copy of what was saved, with this environment's own fixed parts: it can be taken up again."""
         numbers, fixed, physics = moment.numbers
         kept = {id(value): self._fixed.get(place, value) for place, value in fixed.items() if value is not None}
@@ -125,7 +125,7 @@ class Worlds(Simulator):
         env = self.env.compiled
         return env.x.copy(), env.elapsed.copy(), env.keys.copy(), self.env.over
 
-    def restore(self, moment: Moment) -> None:
+    def restore(self, moment: SavedState) -> None:
         """Write them back."""
         x, elapsed, keys, over = moment.numbers
         env = self.env.compiled
@@ -135,11 +135,11 @@ class Worlds(Simulator):
         """Another key."""
         self.env.compiled.keys[:] = stream_key(seed, ENVIRONMENT)
 
-    def at(self, x: np.ndarray) -> Moment:
+    def at(self, x: np.ndarray) -> SavedState:
         """A state of the world, in the first step of an episode."""
         env = self.env.compiled
         numbers = x[None].copy(), np.zeros_like(env.elapsed), env.keys.copy(), False
-        return Moment(0, (), x if len(x) > 1 else int(x[0]), numbers)
+        return SavedState(0, (), x if len(x) > 1 else int(x[0]), numbers)
 
 
 class Remakes(Simulator):
@@ -211,7 +211,7 @@ def _difference(simulator: Simulator, act: Callable[[Any], Any], seed: int, lane
     actions: tuple[Any, ...] = ()
     for number in range(_CHECKED * _FOLLOWED):
         if number % _FOLLOWED == _FOLLOWED // 2 or number == 1:
-            moments.append((number, Moment(seed, actions, observation, simulator.save())))
+            moments.append((number, SavedState(seed, actions, observation, simulator.save())))
         played.append(step(simulator.env, observation, act(observation)))
         actions = (*actions, played[-1].action)
         observation = played[-1].next_observation

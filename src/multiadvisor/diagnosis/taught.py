@@ -30,7 +30,7 @@ from multiadvisor.diagnosis.consequences import (
     tried_out,
 )
 from multiadvisor.diagnosis.sample import LARGE, Watch, gather
-from multiadvisor.diagnosis.term_values import Features, features_for
+from multiadvisor.diagnosis.term_values import RandomFeatures, features_for
 from multiadvisor.errors import BadInput
 from multiadvisor.settings import whole_number
 from multiadvisor.storage.files import check_replaceable, write_atomically
@@ -56,7 +56,7 @@ class Taught:
     """
 
     names: tuple[str, ...]
-    features: Features
+    features: RandomFeatures
     coefficients: np.ndarray  # [F, A, K]
     choices: tuple[tuple[int, int] | None, tuple[int, int] | None]
     """Of observations and actions: the first one and how many there are, where they are no numbers."""
@@ -113,7 +113,7 @@ def read_taught(place: Path) -> Taught:
     """What `save` wrote."""
     own = read_sealed(place, KIND, FORMAT, "teach it again")
     try:
-        own["features"] = Features(**{name: np.array(one) for name, one in own["features"].items()})
+        own["features"] = RandomFeatures(**{name: np.array(one) for name, one in own["features"].items()})
         own["precision"] = tuple(map(Precision.read, own["precision"]))
         own["choices"] = tuple(one and tuple(one) for one in own["choices"])
         return Taught(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from multiadvisor.diagnosis.sample import LARGE, Episode, Sample
+from multiadvisor.diagnosis.sample import LARGE, Sample, SampledEpisode
 
 FEATURES = 400
 LAMBDA = 0.95
@@ -26,7 +26,7 @@ _PIECE = 4096  # steps whose features are held at a time
 
 
 @dataclass(frozen=True)
-class Features:
+class RandomFeatures:
     """Random cosines of the observation's numbers, after these were brought to one scale; and a constant."""
 
     middle: np.ndarray  # [d]
@@ -41,14 +41,14 @@ class Features:
         return np.concatenate([waves, scaled, np.ones((len(observed), 1))], axis=1)
 
 
-def features_for(observed: np.ndarray, seed: int) -> Features:
+def features_for(observed: np.ndarray, seed: int) -> RandomFeatures:
     """Features for observations like these [T, d]."""
     generator = np.random.default_rng([seed, 7])
     dimension = observed.shape[1]
     widths = generator.choice([0.5, 1.0, 2.0], size=FEATURES) / np.sqrt(dimension)
     directions = generator.normal(size=(dimension, FEATURES)) * widths
     spread = observed.std(axis=0)
-    return Features(
+    return RandomFeatures(
         observed.mean(axis=0),
         np.where(spread > 1e-9, spread, 1.0),
         directions,
@@ -60,7 +60,7 @@ def features_for(observed: np.ndarray, seed: int) -> Features:
 class TermValues:
     """V_k of a policy as a linear function of features."""
 
-    features: Features
+    features: RandomFeatures
     coefficients: np.ndarray  # [features, K]
     level: np.ndarray  # [K] the mean over the states it was fitted to
 
@@ -90,7 +90,7 @@ class Closing:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class TermCalibration:
     """How far the forecasts of a term hold on episodes that were not fitted."""
 
     correlation: float
@@ -120,7 +120,7 @@ def rows_of_numbers(sample: Sample, least: int = 2) -> list[np.ndarray] | None:
     return None if len(known) < max(len(rows), least) else known
 
 
-def fit(observed: Sequence[np.ndarray], episodes: Sequence[Episode], gamma: float, seed: int) -> TermValues:
+def fit(observed: Sequence[np.ndarray], episodes: Sequence[SampledEpisode], gamma: float, seed: int) -> TermValues:
     """V_k from episodes whose observations are rows of numbers [T + 1, d] each: LSTD(lambda) in closed form."""
     features = features_for(np.concatenate(observed), seed)
     count, terms = FEATURES + observed[0].shape[1] + 1, episodes[0].terms.shape[1]
@@ -166,7 +166,7 @@ def discounted(terms: np.ndarray, gamma: float, after: np.ndarray | float = 0.0)
     return found
 
 
-def calibrate(sample: Sample, observed: Sequence[np.ndarray], gamma: float, seed: int) -> list[Calibration]:
+def calibrate(sample: Sample, observed: Sequence[np.ndarray], gamma: float, seed: int) -> list[TermCalibration]:
     """For each term, how values fitted to other episodes forecast the returns of an episode."""
     whole = len(sample.episodes)
     pairs = []
@@ -179,14 +179,16 @@ def calibrate(sample: Sample, observed: Sequence[np.ndarray], gamma: float, seed
     return _calibrations(pairs, len(sample.terms.advisors))
 
 
-def forecasting(values: TermValues, sample: Sample, observed: Sequence[np.ndarray], gamma: float) -> list[Calibration]:
+def forecasting(
+    values: TermValues, sample: Sample, observed: Sequence[np.ndarray], gamma: float
+) -> list[TermCalibration]:
     """For each term, how these values forecast the returns of episodes that they were not fitted to."""
     pairs = [_forecast(values, *one, gamma) for one in zip(sample.episodes, observed, strict=True)]
     return _calibrations(pairs, len(sample.terms.advisors))
 
 
 def _forecast(
-    values: TermValues, episode: Episode, observed: np.ndarray, gamma: float
+    values: TermValues, episode: SampledEpisode, observed: np.ndarray, gamma: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Forecasts and returns [T, K] of the steps of an episode whose returns are known."""
     known = max(len(episode.actions) if episode.terminated else len(episode.actions) - _steps_known(gamma), 0)
@@ -194,10 +196,10 @@ def _forecast(
     return values(observed[:known]), discounted(episode.terms, gamma, after)[:known]
 
 
-def _calibrations(pairs: list[tuple[np.ndarray, np.ndarray]], count: int) -> list[Calibration]:
+def _calibrations(pairs: list[tuple[np.ndarray, np.ndarray]], count: int) -> list[TermCalibration]:
     """Of each term, from forecasts and returns [T, K] of each episode."""
     if not any(len(one) for one, _ in pairs):
-        return [Calibration(float("nan"), float("nan"), 0)] * count
+        return [TermCalibration(float("nan"), float("nan"), 0)] * count
     forecast, paid = (np.concatenate(part) for part in zip(*pairs, strict=True))
     return [_calibration(forecast[:, k], paid[:, k]) for k in range(count)]
 
@@ -207,8 +209,10 @@ def _steps_known(gamma: float) -> int:
     return int(np.ceil(np.log(_KNOWN) / np.log(gamma))) if 0 < gamma < 1 else 0
 
 
-def _calibration(forecast: np.ndarray, paid: np.ndarray) -> Calibration:
+def _calibration(forecast: np.ndarray, paid: np.ndarray) -> TermCalibration:
     spread = float(paid.std())
     if spread <= _VARIES * float(np.abs(paid).max()):  # nothing varies, so that there is nothing to forecast
-        return Calibration(float("nan"), 0.0, len(paid))
-    return Calibration(float(np.corrcoef(forecast, paid)[0, 1]), float((forecast - paid).mean() / spread), len(paid))
+        return TermCalibration(float("nan"), 0.0, len(paid))
+    return TermCalibration(
+        float(np.corrcoef(forecast, paid)[0, 1]), float((forecast - paid).mean() / spread), len(paid)
+    )

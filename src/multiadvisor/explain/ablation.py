@@ -70,17 +70,17 @@ def _left_out(aggregation: Aggregation, parameter: float, advice: np.ndarray, we
     size = max(_AT_ONCE // advice.size, 1)
     for start in range(0, m, size):
         silent = np.arange(start, min(start + size, m))
-        heard = np.tile(weights, (len(silent), 1))
-        heard[np.arange(len(silent)), silent] = 0.0
-        found[silent] = aggregation(np.broadcast_to(advice, (len(silent), *advice.shape)), heard, parameter)
+        applied = np.tile(weights, (len(silent), 1))
+        applied[np.arange(len(silent)), silent] = 0.0
+        found[silent] = aggregation(np.broadcast_to(advice, (len(silent), *advice.shape)), applied, parameter)
     return found
 
 
 def without_each(advice: np.ndarray, weights: np.ndarray, aggregator: Aggregator) -> np.ndarray:
     """The preferences [m, A] without advisor j, for every j at once."""
     parts, found = list(parts_of(advice, aggregator)), np.empty(advice.shape)
-    heard = [aggregation(advice[who], weights[who], parameter) for who, aggregation, parameter in parts]
-    others = _all_but_each(np.array(heard).reshape(len(parts), advice.shape[1]))
+    by_part = [aggregation(advice[who], weights[who], parameter) for who, aggregation, parameter in parts]
+    others = _all_but_each(np.array(by_part).reshape(len(parts), advice.shape[1]))
     for (members, aggregation, parameter), rest in zip(parts, others, strict=True):
         found[members] = rest + _left_out(aggregation, parameter, advice[members], weights[members])
     return found
@@ -99,14 +99,14 @@ def contributions(
     """
     found = np.empty(len(advice))
     for members, aggregation, parameter in parts_of(advice, aggregator):
-        own, heard = advice[members], weights[members]
+        own, applied = advice[members], weights[members]
         if aggregation is weighted_sum:
-            found[members] = heard * (own[:, action] - own[:, against])
+            found[members] = applied * (own[:, action] - own[:, against])
         elif aggregation.additive:
-            share = alone(aggregation, parameter, own, heard)
+            share = alone(aggregation, parameter, own, applied)
             found[members] = share[:, action] - share[:, against]
         else:
-            now, silent = aggregation(own, heard, parameter), _left_out(aggregation, parameter, own, heard)
+            now, silent = aggregation(own, applied, parameter), _left_out(aggregation, parameter, own, applied)
             found[members] = (now[action] - now[against]) - (silent[:, action] - silent[:, against])
     return found
 
@@ -116,14 +116,14 @@ def rounding(advice: np.ndarray, weights: np.ndarray, aggregator: Aggregator) ->
     precision = np.finfo(advice.dtype if np.issubdtype(advice.dtype, np.floating) else float).eps
     advice, size = advice.astype(float), 0.0
     for members, aggregation, parameter in parts_of(advice, aggregator):
-        own, heard = advice[members], weights[members]
+        own, applied = advice[members], weights[members]
         if aggregation.additive:
-            largest = np.abs(alone(aggregation, parameter, own, heard)).max(axis=1)  # [m]
+            largest = np.abs(alone(aggregation, parameter, own, applied)).max(axis=1)  # [m]
             size += (len(members) + 1) * largest.sum()
         elif aggregation is maximum:
-            size += 2 * np.abs(heard[:, None] * own).max()
+            size += 2 * np.abs(applied[:, None] * own).max()
         else:
-            size += 8 * (len(members) + 1) * np.abs(aggregation(own, heard, parameter)).max()
+            size += 8 * (len(members) + 1) * np.abs(aggregation(own, applied, parameter)).max()
     return float(precision * size)
 
 

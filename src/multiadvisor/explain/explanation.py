@@ -27,7 +27,7 @@ from multiadvisor.core.aggregator import Aggregator, Team, aggregator_of
 from multiadvisor.errors import BadInput, unknown
 from multiadvisor.explain.ablation import best, contributions, disagreement, rounding, without_each
 from multiadvisor.explain.decisions import decider_of
-from multiadvisor.explain.leads import Lead, Plan, followed, lead
+from multiadvisor.explain.leads import FollowedPlan, Lead, followed, lead
 from multiadvisor.explain.msx import MSX, msx
 from multiadvisor.explain.sentences import COMPASS, action_text, figure, sentence_of
 from multiadvisor.learners.kinds import own_settings
@@ -256,7 +256,7 @@ class Explanation:
         return named._replace(next=self.names[one.next], next_action=self.actions[one.next_action])
 
     @cached_property
-    def plans(self) -> tuple[Plan, ...]:
+    def plans(self) -> tuple[FollowedPlan, ...]:
         """Where plans are compared: whose is followed, a plan for each group."""
         return followed(self.names, self.actions, self.weights, self.aggregator, self.chosen, self.tolerance)
 
@@ -352,7 +352,7 @@ def _leading(one: Lead) -> str:
     return f"{first}, {figure(one.margin, '+')} ahead of {one.next} {figure(one.next_value)} for {one.next_action}"
 
 
-def _following(plan: Plan) -> str:
+def _following(plan: FollowedPlan) -> str:
     """Whose plan is followed, what it is worth to whom, and what it is ahead of."""
     shares = _first([f"{name} {figure(value)}" for name, value in plan.worth.items()])
     first = f"follows the plan of {plan.advisor}, worth {figure(plan.value)}: {shares}"

@@ -73,7 +73,7 @@ def lead(advice: np.ndarray, weights: np.ndarray, aggregator: Aggregator, tolera
 
 
 @dataclass(frozen=True)
-class Plan:
+class FollowedPlan:
     """The plan that the action follows, of those of one group; and the best of those that would rather do otherwise."""
 
     advisor: str
@@ -92,7 +92,7 @@ class Plan:
 def followed(
     names: Sequence[str], actions: Sequence[str], weights: np.ndarray, aggregator: Aggregator, action: int,
     tolerance: float = 0.0,
-) -> tuple[Plan, ...]:  # fmt: skip
+) -> tuple[FollowedPlan, ...]:  # fmt: skip
     """The plans that the action follows, one for each group that is combined by plans; of equal ones the first."""
     found = []
     for part, (aggregation, _) in enumerate(aggregator.parts):
@@ -108,7 +108,7 @@ def followed(
         if rival is not None:
             other, instead, most = rival
             rest = aggregation.planners[other].name, actions[instead], most, value - most
-        found.append(Plan(aggregation.planners[plan].name, value, worth, *rest))
+        found.append(FollowedPlan(aggregation.planners[plan].name, value, worth, *rest))
     return tuple(found)
 
 

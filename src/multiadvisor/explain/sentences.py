@@ -16,7 +16,7 @@ import numpy as np
 from multiadvisor.core.aggregations import PlanAggregation, majority, maximum, weighted_sum
 from multiadvisor.envs.worlds.board import DIRECTIONS
 from multiadvisor.explain.ablation import alone
-from multiadvisor.explain.leads import Plan, best_plan, wishing
+from multiadvisor.explain.leads import FollowedPlan, best_plan, wishing
 from multiadvisor.explain.msx import msx
 
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ def _plans(why: Explanation) -> PlanAggregation:
     return next(kind for kind, _ in why.aggregator.parts if isinstance(kind, PlanAggregation))
 
 
-def _plans_compared(why: Explanation, words: _Words, start: str, plan: Plan) -> str:
+def _plans_compared(why: Explanation, words: _Words, start: str, plan: FollowedPlan) -> str:
     """The best plan for each of two actions."""
     assert why.other is not None
     members = np.flatnonzero([name in plan.worth for name in why.names])
@@ -326,7 +326,7 @@ def _plans_compared(why: Explanation, words: _Words, start: str, plan: Plan) -> 
     return text + _besides(why, words, np.setdiff1d(np.arange(len(why.names)), members))
 
 
-def _planned(why: Explanation, words: _Words, plan: Plan) -> str:
+def _planned(why: Explanation, words: _Words, plan: FollowedPlan) -> str:
     """Whose plan is followed, what it is worth to whom, and the best of those that are not."""
     groups = {planner.name: planner.group for planner in _plans(why).planners}
     least = _NOISE * sum(map(abs, plan.worth.values()))

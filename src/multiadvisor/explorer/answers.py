@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.analysis.episode_report import Report
+from multiadvisor.analysis.episode_report import EpisodeReport
 from multiadvisor.analysis.episodes import Episodes
 from multiadvisor.analysis.influence import change
 from multiadvisor.core.intervals import Estimate, estimate, paired
 from multiadvisor.diagnosis.consequences import Consequences, consequences
-from multiadvisor.diagnosis.diagnosis import Evidence, diagnose
+from multiadvisor.diagnosis.diagnosis import Measurements, diagnose
 from multiadvisor.diagnosis.findings import findings, percent
 from multiadvisor.diagnosis.kept import FILE, recalled, taught_in
 from multiadvisor.diagnosis.taught import Taught
@@ -94,7 +94,7 @@ def _interval(one: Mapping[str, Any] | Estimate | None, sign: str = "", share: b
 
 
 # ---- of the episodes on the page -------------------------------------------------------------------------------------
-def report_card(report: Report, numbers: Sequence[int], words: Sequence[str]) -> dict[str, Any]:
+def report_card(report: EpisodeReport, numbers: Sequence[int], words: Sequence[str]) -> dict[str, Any]:
     """What the episodes of a run say, counted; `numbers` are those of the episodes on the page."""
     episodes, pushed = report.episodes, report.influence.push is not None
     driving = "share of the push" if pushed else "without it another action"
@@ -118,7 +118,7 @@ def _shares(episodes: Episodes) -> np.ndarray:
     return np.asarray(sizes / sizes.sum() if sizes.sum() else sizes)
 
 
-def _influence(report: Report, name: str) -> tuple[str, Any]:
+def _influence(report: EpisodeReport, name: str) -> tuple[str, Any]:
     """How often another action would be taken without a group or an advisor and how much better that then looks, or its
     share of the push; and of an advisor its calibration, where there is one."""
     if name not in (*report.groups, *report.episodes.names):
@@ -136,7 +136,7 @@ def _influence(report: Report, name: str) -> tuple[str, Any]:
     return f"{percent(one['changed'])}{margin}" if one["changed"] else "never", known
 
 
-def _row(report: Report, name: str, members: list[int]) -> Row:
+def _row(report: EpisodeReport, name: str, members: list[int]) -> Row:
     """One advisor, or a group of them."""
     weights = np.array([report.episodes.advisors[j].weight for j in members])
     returns, grouped = (report.returns[:, members] * weights).sum(axis=1), name in report.groups
@@ -150,7 +150,7 @@ def _row(report: Report, name: str, members: list[int]) -> Row:
     return Row(f"{name} (all)" if grouped else name, [changes, *paid, *forecast, weight], "sum" if grouped else "")
 
 
-def _driver(report: Report) -> list[dict[str, Any]]:
+def _driver(report: EpisodeReport) -> list[dict[str, Any]]:
     """Who changes what is done, the first two."""
     if len(report.episodes.advisors) == 1:
         only = report.episodes.names[0]
@@ -182,12 +182,12 @@ def _counted(episodes: Episodes) -> list[dict[str, Any]]:
     if not known.any() or len(names) > _FEW or episodes.task.own_score:
         return []
     names = [name for name, counts in zip(names, known, strict=True) if counts]
-    evidence = Evidence(tuple(names), paid[:, known], episodes.gain, None, {}, None)
+    evidence = Measurements(tuple(names), paid[:, known], episodes.gain, None, {}, None)
     unsaid = {"does not add up"} | ({"never paid"} if len(paid) < _ENOUGH else set())
     return [_sentence(one.sentence) for one in findings(evidence) if one.kind not in unsaid]
 
 
-def _stuck(report: Report, numbers: Sequence[int]) -> list[dict[str, Any]]:
+def _stuck(report: EpisodeReport, numbers: Sequence[int]) -> list[dict[str, Any]]:
     found, count = report.stuck, len(report.episodes)
     if not found:
         return [_sentence(f"none of the {count} episodes is stuck" if count > 1 else "the episode is not stuck")]
@@ -326,7 +326,7 @@ def own_environment(task: Task) -> Task:
 
 
 # ---- two runs --------------------------------------------------------------------------------------------------------
-def comparison(pair: Sequence[Report], named: Sequence[str], diagnosed: Sequence[Any]) -> dict[str, Any]:
+def comparison(pair: Sequence[EpisodeReport], named: Sequence[str], diagnosed: Sequence[Any]) -> dict[str, Any]:
     """Two runs of one task in the same episodes, term by term; their scores by one yardstick, the first run's."""
     episodes, task = [one.episodes for one in pair], pair[0].episodes.task
     pushed = all(one is not None for one in diagnosed)
@@ -375,15 +375,15 @@ def _pushed(diagnosis: Mapping[str, Any], name: str) -> str:
 
 
 # ---- other weights ---------------------------------------------------------------------------------------------------
-def preview(report: Report, weights: Sequence[float]) -> str:
+def preview(report: EpisodeReport, weights: Sequence[float]) -> str:
     """In how many steps of the episodes on the page another action would be taken under these weights [n]."""
     episodes = report.episodes
     if episodes.push is not None:
         return "What an actor would do under other weights is not in its critics: train it with them."
     own = np.array([one.weight for one in episodes.advisors], float)
     given = np.append(np.asarray(weights, float), own[len(weights) :])
-    heard = episodes.asked * heard_under(given, own, episodes.heard)
-    other = episodes.aggregator.prefer(episodes.advice, heard)
+    applied = episodes.asked * applied_under(given, own, episodes.applied)
+    other = episodes.aggregator.prefer(episodes.advice, applied)
     tolerance = 1e-12 * np.abs(other).max(axis=1)
     share = float(change(other, episodes.preferences, episodes.choice, tolerance)[0].mean())
     changed = [f"{name} = {value:g}" for name, value in named_weights(episodes.advisors, given, own).items()]
@@ -394,10 +394,10 @@ def preview(report: Report, weights: Sequence[float]) -> str:
     )
 
 
-def heard_under(given: np.ndarray, own: np.ndarray, heard: np.ndarray) -> np.ndarray:
-    """How those are heard under given weights [N] who have their own [N] and are heard so [..., N]: who points at a
-    goal keeps being louder or softer than its own."""
-    return np.asarray(given * np.divide(heard, own, out=np.ones(heard.shape), where=own != 0))
+def applied_under(given: np.ndarray, own: np.ndarray, applied: np.ndarray) -> np.ndarray:
+    """The weights applied [..., N] if these [N] are given instead of their own [N]: an advisor that points at a goal is
+    weighted more or less than its own from step to step, and stays so."""
+    return np.asarray(given * np.divide(applied, own, out=np.ones(applied.shape), where=own != 0))
 
 
 def named_weights(advisors: Sequence[Advisor], given: np.ndarray, usual: np.ndarray) -> dict[str, float]:

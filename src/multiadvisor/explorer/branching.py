@@ -20,7 +20,7 @@ from multiadvisor.core.rng import CHOICE, EVALUATION, draw_python, evaluation_se
 from multiadvisor.diagnosis.consequences import Consequences
 from multiadvisor.diagnosis.kept import answered
 from multiadvisor.diagnosis.policies import seed_everything
-from multiadvisor.diagnosis.simulator import Moment, Simulator, simulator_of
+from multiadvisor.diagnosis.simulator import SavedState, Simulator, simulator_of
 from multiadvisor.diagnosis.taught import Taught
 from multiadvisor.envs.step import copied
 from multiadvisor.errors import BadInput
@@ -177,7 +177,7 @@ class Branching:
         shown = action_text(np.ravel(adapter.played(action))) if len(np.ravel(action)) <= 4 else "the action taken"
         return shown if number is None else alternatives(self._task)[number]
 
-    def _moment(self, trace: Episodes, episode: int, step: int) -> Moment:
+    def _moment(self, trace: Episodes, episode: int, step: int) -> SavedState:
         """The state of an episode before this step, by playing its actions until there."""
         adapter = self._task.adapter
         assert adapter is not None
@@ -191,9 +191,9 @@ class Branching:
         )
         if not known:
             raise BadInput(f"task {self._task.name!r} is not reproducible before step {step}: run check_task on it")
-        return Moment(seed, tuple(before), copied(observation), self._simulator.save())
+        return SavedState(seed, tuple(before), copied(observation), self._simulator.save())
 
-    def _branch(self, moment: Moment, action: Any, number: int) -> tuple[np.ndarray, np.ndarray, bool]:
+    def _branch(self, moment: SavedState, action: Any, number: int) -> tuple[np.ndarray, np.ndarray, bool]:
         """The score after each step, what each term paid in all, and whether it came to an end."""
         task = self._task
         assert task.adapter is not None

@@ -194,10 +194,10 @@ def _advice(trace: Episodes, span: slice, advisors: int | None) -> dict[str, np.
     rows[own] = np.arange(int(own.sum()))
     label = {} if trace.x is None else {"state": trace.x[span.start : span.stop, 0].astype(np.int32)}
     weights = np.array([one["weight"] for one in trace.header["asked"]], float)[:advisors]
-    heard = trace.heard[span][:, :advisors]
+    applied = trace.applied[span][:, :advisors]
     more = {}
-    if (heard != np.where(own, weights, 0.0)).any():  # what their own weights are multiplied by
-        more["factor"] = np.divide(heard, weights, out=np.ones(own.shape), where=weights != 0)[own]
+    if (applied != np.where(own, weights, 0.0)).any():  # what their own weights are multiplied by
+        more["factor"] = np.divide(applied, weights, out=np.ones(own.shape), where=weights != 0)[own]
     if trace.push is not None:
         more["push"] = trace.push[span][:, :advisors][own]
     if advisors is not None and asked[:, advisors:].any():

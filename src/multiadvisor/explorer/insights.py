@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.agent import MultiAdvisor
-from multiadvisor.analysis.episode_report import Report, report_on
+from multiadvisor.analysis.episode_report import EpisodeReport, report_on
 from multiadvisor.analysis.episodes import Episodes, play
 from multiadvisor.analysis.moments import moments
 from multiadvisor.analysis.stuck import Stuck, find_stuck
@@ -120,7 +120,7 @@ class Insights:
         first = len(entry.traces)
         return list(range(first, first + min(self._library.episodes, _EPISODES)))
 
-    def report(self, name: str) -> Report:
+    def report(self, name: str) -> EpisodeReport:
         """The report on the episodes of a run; the last few are held."""
         entry = self._library.entry(name)
         with self._playing:
@@ -238,7 +238,7 @@ def _with_sentence(one: Stuck) -> dict[str, Any]:
     return {**one.as_dict(), "sentence": str(one)}
 
 
-def _words(report: Report) -> tuple[str, str]:
+def _words(report: EpisodeReport) -> tuple[str, str]:
     """What stands with the tables: how many episodes there are, and what is shown of them."""
     episodes = report.episodes
     count = f"{len(episodes)} episode{'s' * (len(episodes) != 1)}"

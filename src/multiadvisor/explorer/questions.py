@@ -29,7 +29,7 @@ from multiadvisor.errors import BadInput
 from multiadvisor.explain.decisions import decider_of
 from multiadvisor.explain.explanation import Explanation, explain_recorded
 from multiadvisor.explain.sentences import action_word, explored_sentence
-from multiadvisor.explorer.answers import heard_under
+from multiadvisor.explorer.answers import applied_under
 from multiadvisor.explorer.branching import fan
 from multiadvisor.learners.kinds import own_settings
 from multiadvisor.task import Advisor, Task
@@ -71,11 +71,11 @@ def _acting(agent: MultiAdvisor, weights: list[float] | None) -> Callable[[np.nd
     if weights is None:
         return agent.act
     tables, own = agent.tables, reweighted(agent, weights).weights
-    heard = np.append(own, tables.weights[len(own) :])  # whom the aggregator has added keeps its own
+    applied = np.append(own, tables.weights[len(own) :])  # whom the aggregator has added keeps its own
 
     def act(x: np.ndarray, draw: float) -> int:
         advisors, rows = tables.rows(x)
-        return int(greedy(tables.aggregator.prefer(tables.table[rows], heard[advisors], advisors), draw))
+        return int(greedy(tables.aggregator.prefer(tables.table[rows], applied[advisors], advisors), draw))
 
     return act
 
@@ -184,18 +184,18 @@ class Reasons:
             raise BadInput(f"the episode has {step} steps, and so nothing is done in step {step}")
         names, advice = (seen.names, seen.advice) if seen.names is not None else agent.advice(seen.state)
         assert names is not None
-        heard = seen.weights if weights is None else self._reweighted(names, seen.weights, weights)
-        seen = seen._replace(names=tuple(names), advice=advice, weights=heard)
+        applied = seen.weights if weights is None else self._reweighted(names, seen.weights, weights)
+        seen = seen._replace(names=tuple(names), advice=advice, weights=applied)
         here = Surroundings(None if self._leaves is None else self._leaves[step])
         other = None if against is None else agent.task.first_action + against
         return explain_recorded(agent, self._trace, seen, other, here)
 
-    def _reweighted(self, names: Any, heard: np.ndarray | None, weights: list[float]) -> np.ndarray:
+    def _reweighted(self, names: Any, applied: np.ndarray | None, weights: list[float]) -> np.ndarray:
         """[m] the weights of those who are active."""
         own = np.array([one["weight"] for one in self._trace.header["asked"]], float)
         given = np.append(weights, own[len(weights) :])  # the entropy keeps its own
         place = [self._place[name] for name in names]
-        return heard_under(given[place], own[place], own[place] if heard is None else heard)
+        return applied_under(given[place], own[place], own[place] if applied is None else applied)
 
     def one(self, step: int, weights: list[float] | None = None, against: int | None = None) -> dict[str, Any]:
         """The reason of one step, and what each active advisor contributes [m], in the order of the advisors."""

@@ -17,7 +17,7 @@ Array = Any
 _SHORT = 16_384  # numbers of an array that is packed: copying a longer one costs more than handing it over
 
 
-class Layout(NamedTuple):
+class PackedLayout(NamedTuple):
     """Where the arrays of a tree are."""
 
     tree: Any
@@ -26,7 +26,7 @@ class Layout(NamedTuple):
     """The type of each short array, or "" where it is a long one."""
 
 
-_layout = lru_cache(maxsize=64)(Layout)  # one object for each, so that a compiled call knows it at once
+_layout = lru_cache(maxsize=64)(PackedLayout)  # one object for each, so that a compiled call knows it at once
 
 
 @jax.tree_util.register_dataclass
@@ -37,7 +37,7 @@ class Packed:
     long: tuple[Array, ...]
     short: dict[str, Array]
     """For each type, all short arrays one after the other."""
-    layout: Layout = field(metadata={"static": True})
+    layout: PackedLayout = field(metadata={"static": True})
 
     def _leaves(self, short: dict[str, Array]) -> Iterator[Array]:
         """The arrays of the tree, in its order."""

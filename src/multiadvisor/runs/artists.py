@@ -24,7 +24,7 @@ from multiadvisor.core.identity import same
 from multiadvisor.envs.registry import make
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.child_process import Child, messages
-from multiadvisor.runs.drawing import Order, Scene, scenes
+from multiadvisor.runs.drawing import DrawingOrder, Scene, scenes
 from multiadvisor.task import Task
 
 _PATIENCE = 60  # seconds for a picture, after which its process is ended
@@ -64,7 +64,7 @@ class _Artist:
         self.lock, self.used = threading.Lock(), 0.0
         atexit.register(self.end)
 
-    def begin(self, task: Task, order: Order) -> Iterator[Scene]:
+    def begin(self, task: Task, order: DrawingOrder) -> Iterator[Scene]:
         """Leave the episode before, and begin this one."""
         self.leave()
         self.going = found = (self._elsewhere if self.away else self._here)(task, order)
@@ -83,7 +83,7 @@ class _Artist:
             self.child.close()
             self.child = None
 
-    def _here(self, task: Task, order: Order) -> Generator[Any]:
+    def _here(self, task: Task, order: DrawingOrder) -> Generator[Any]:
         own = scenes(task, order)
         try:
             yield None
@@ -95,7 +95,7 @@ class _Artist:
             self.going = None
         yield last
 
-    def _elsewhere(self, task: Task, order: Order) -> Generator[Any]:
+    def _elsewhere(self, task: Task, order: DrawingOrder) -> Generator[Any]:
         if self.child is None or self.child.process.poll() is not None:
             self.end()  # what is left of the one before
             self.child = Child("multiadvisor.runs.artists")
@@ -161,7 +161,7 @@ _unmade: set[str] = set()
 
 
 @contextlib.contextmanager
-def replayed(task: Task, order: Order, going: Iterator[Scene] | None = None) -> Iterator[Iterator[Scene]]:
+def replayed(task: Task, order: DrawingOrder, going: Iterator[Scene] | None = None) -> Iterator[Iterator[Scene]]:
     """The scenes of an episode: those that are `going`, if whoever draws them has not been asked for others since."""
     kind = json.dumps(_known(task)) if task.maker else ""
     for artists in (_away, _here) if kind and kind not in _unmade else (_here,):
@@ -221,7 +221,7 @@ def _serve(number: str, *names: str) -> None:
                 actions = list(actions) if actions.dtype.kind == "f" else actions.tolist()
                 task = _again(*wanted[:4])
                 head = {"made": task is not None}
-                going = None if task is None else scenes(task, Order(**{**wanted[4], "actions": actions}))
+                going = None if task is None else scenes(task, DrawingOrder(**{**wanted[4], "actions": actions}))
         except BadInput as error:
             head = {"complaint": str(error)}
         for part in (json.dumps(head).encode(), *parts):

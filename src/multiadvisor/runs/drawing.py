@@ -24,7 +24,7 @@ _NO_SCREEN = "offscreen"  # with the driver "dummy", which any SDL has, highway-
 _MODES = ("rgb_array", "ansi")
 
 
-class Order(NamedTuple):
+class DrawingOrder(NamedTuple):
     """An episode that is to be played again."""
 
     draws: int
@@ -121,7 +121,7 @@ def _stepped(source: EvaluationEpisodes, action: Any) -> Step:
         raise BadInput(f"the environment raised {fault}") from None
 
 
-def scenes(task: Task, order: Order) -> Generator[Scene]:
+def scenes(task: Task, order: DrawingOrder) -> Generator[Scene]:
     """The episode, in an environment of its own that is open from the first scene to the last."""
     env = _environment(task)
     try:

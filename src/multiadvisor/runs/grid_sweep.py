@@ -34,7 +34,7 @@ from multiadvisor.runs.ledger import (
     read_running,
 )  # fmt: skip
 from multiadvisor.runs.logs import MEASURES, are_evaluations
-from multiadvisor.runs.sweep_grid import LEARNER, Grid, Run, grid_of, read_grid, shown
+from multiadvisor.runs.sweep_grid import LEARNER, SweepGrid, SweepRun, grid_of, read_grid, shown
 from multiadvisor.runs.tensorboard import tensorboard_log
 from multiadvisor.settings import whole_number
 from multiadvisor.storage.files import check_writable, plainly, write_atomically
@@ -49,13 +49,13 @@ _KIND = "multiadvisor sweep"
 class SweepRecord:
     """What `sweep.json` says."""
 
-    grid: Grid
+    grid: SweepGrid
     search: dict[str, Any] | None = None
     """Of a search: the sampler's seed, and what was looked for."""
     asked: tuple[dict[str, Any], ...] = ()
     """Of a search: the configurations of the runs so far, in the order of the trials."""
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[SweepRun]:
         """All runs: those of the grid, or those that a search has asked for."""
         return self.grid.runs() if self.search is None else searched_runs(self.grid, self.asked)
 
@@ -69,7 +69,7 @@ def read_frozen(folder: Path) -> SweepRecord:
     asked = body.get("asked", [])
     if not isinstance(asked, list) or not all(isinstance(config, dict) for config in asked):
         raise BadInput(f"{str(path)!r} names no runs of the search: restore it from a copy")
-    return SweepRecord(Grid.from_data(body.get("grid")), body.get("search"), tuple(asked))
+    return SweepRecord(SweepGrid.from_data(body.get("grid")), body.get("search"), tuple(asked))
 
 
 def freeze(folder: Path, frozen: SweepRecord) -> None:
@@ -79,7 +79,7 @@ def freeze(folder: Path, frozen: SweepRecord) -> None:
     write_atomically(folder / "sweep.json", seal(_KIND, FORMAT, body))
 
 
-def _check_place(folder: Path, grid: Grid, resume: bool, search: dict[str, Any] | None) -> None:
+def _check_place(folder: Path, grid: SweepGrid, resume: bool, search: dict[str, Any] | None) -> None:
     """Refuse the folder of another sweep; one that has only fewer runs will be extended."""
     check_writable(folder)
     if not (folder / "sweep.json").exists():
@@ -100,7 +100,7 @@ def _check_place(folder: Path, grid: Grid, resume: bool, search: dict[str, Any] 
             )
 
 
-def run_sweep(folder: Path, grid: Grid, crew: Crew, *, resume: bool = False) -> Results:
+def run_sweep(folder: Path, grid: SweepGrid, crew: Crew, *, resume: bool = False) -> Results:
     """Run what the folder lacks; failures are in the results."""
     jobs = [run.job for run in grid.runs()]
     with sweep_ledger(folder, grid, resume) as ledger:
@@ -138,7 +138,7 @@ def sweep(
 
 
 @contextmanager
-def sweep_ledger(folder: Path, grid: Grid, resume: bool, search: dict[str, Any] | None = None) -> Iterator[Ledger]:
+def sweep_ledger(folder: Path, grid: SweepGrid, resume: bool, search: dict[str, Any] | None = None) -> Iterator[Ledger]:
     """The ledger of a sweep whose tasks can all be made.
 
     The folder is looked at first so that a wrong one is left as it is, and again when nobody else can change it.
@@ -178,7 +178,7 @@ def status(folder: Path) -> dict[str, Any]:
 class RunResult:
     """A run with its result."""
 
-    run: Run
+    run: SweepRun
     result: dict[str, Any]
     seconds: float
 
@@ -193,13 +193,13 @@ def finished(folder: Path) -> list[RunResult]:
     ]
 
 
-def searched_runs(grid: Grid, configs: Iterable[dict[str, Any]]) -> list[Run]:
+def searched_runs(grid: SweepGrid, configs: Iterable[dict[str, Any]]) -> list[SweepRun]:
     """The runs of a search, with what was chosen for each."""
     runs = []
     for config in configs:
         labels = {axis.label: shown(_value(config, axis.section, axis.name)) for axis in grid.varying}
         labels |= {item.label: _value(config, item.section, item.name) for item in grid.ranges}
-        runs.append(Run(Job("train", config), labels, int(_value(config, "settings", "seed"))))
+        runs.append(SweepRun(Job("train", config), labels, int(_value(config, "settings", "seed"))))
     return runs
 
 
@@ -212,7 +212,7 @@ def _value(config: dict[str, Any], section: str, name: str) -> Any:
         raise BadInput(f"a run of the search has no {name}: its sweep.json is not a search's") from None
 
 
-def _checked(result: dict[str, Any], run: Run) -> dict[str, Any]:
+def _checked(result: dict[str, Any], run: SweepRun) -> dict[str, Any]:
     """A result has the shape of a training run's, or is refused."""
     found = result.get("evaluations")
     if not (isinstance(result.get("task"), str) and found and are_evaluations(found)):

@@ -24,7 +24,7 @@ from multiadvisor.envs.render import picture as board_picture
 from multiadvisor.errors import BadInput
 from multiadvisor.learners.gvf.gvf_spec import mark_of
 from multiadvisor.runs.artists import DrawingEnded, replayed
-from multiadvisor.runs.drawing import Order, Scene
+from multiadvisor.runs.drawing import DrawingOrder, Scene
 from multiadvisor.task import Task
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -159,7 +159,7 @@ class Painting:
             yield None, (board_picture(task, x) for x in trace.states(self.episode)[first:])
             return
         header, steps = trace.header, trace.actions_of(self.episode)[:last]
-        order = Order(header["draws"], header["seed"], self.episode, steps, trace.observed is not None, first)
+        order = DrawingOrder(header["draws"], header["seed"], self.episode, steps, trace.observed is not None, first)
         with replayed(task, order, going) as found:
             yield found, self._checked(found, first)
 

@@ -17,12 +17,14 @@ from multiadvisor.errors import BadInput
 from multiadvisor.runs.driver import drive
 from multiadvisor.runs.engines.engine import Crew
 from multiadvisor.runs.grid_sweep import SweepRecord, final, freeze, mean, read_frozen, searched_runs, sweep_ledger
-from multiadvisor.runs.sweep_grid import Axis, Grid
+from multiadvisor.runs.sweep_grid import Axis, SweepGrid
 
 BATCH = 8  # trials between two looks at what came out
 
 
-def search(folder: Path, grid: Grid, crew: Crew, *, trials: int, seed: int = 0, resume: bool = False) -> dict[str, Any]:
+def search(
+    folder: Path, grid: SweepGrid, crew: Crew, *, trials: int, seed: int = 0, resume: bool = False
+) -> dict[str, Any]:
     """Look for the values with the highest score, the mean over the grid's seeds; lists in the grid are choices."""
     optuna = _import_optuna()
     if not grid.ranges:
@@ -64,7 +66,7 @@ def _import_optuna() -> Any:
     return optuna
 
 
-def _cell(grid: Grid, trial: Any) -> Grid:
+def _cell(grid: SweepGrid, trial: Any) -> SweepGrid:
     """The grid with the one value that a trial has chosen for each axis."""
     return dataclasses.replace(grid, axes=tuple(_chosen(axis, trial) for axis in grid.axes))
 

@@ -75,7 +75,7 @@ class Axis(NamedTuple):
         return f"{BY_ADVISOR[self.section]} of {self.name}" if self.section in BY_ADVISOR else self.name
 
 
-class Run(NamedTuple):
+class SweepRun(NamedTuple):
     """One cell of the grid with one seed."""
 
     job: Job
@@ -89,7 +89,7 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Grid:
+class SweepGrid:
     """What a sweep consists of."""
 
     title: str
@@ -118,21 +118,21 @@ class Grid:
             found.append(({axis.label: shown(value) for axis, value in pairs if len(axis.values) > 1}, config))
         return found
 
-    def at_start(self) -> Grid:
+    def at_start(self) -> SweepGrid:
         """The grid with the lowest value of each range."""
         return dataclasses.replace(self, axes=tuple(axis._replace(span=None) for axis in self.axes))
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[SweepRun]:
         """Every run, complete and checked; seeds step fastest."""
         if self.ranges:
             raise BadInput(f"{self.ranges[0].name} is a range: add --search optuna, or give values")
-        found: dict[str, Run] = {}
+        found: dict[str, SweepRun] = {}
         for labels, config in self.cells():
             parsed = RunConfig.parse(config)
             for seed in self.seeds:
                 settings = dataclasses.replace(parsed.settings, seed=seed)
                 whole = dataclasses.replace(parsed, settings=settings)
-                run = Run(Job("train", whole.as_config()), labels, seed)
+                run = SweepRun(Job("train", whole.as_config()), labels, seed)
                 if run.job.id in found:
                     raise BadInput(f"the run with {run} appears twice: leave one out")
                 found[run.job.id] = run
@@ -163,7 +163,7 @@ class Grid:
         return {"title": self.title, "seeds": list(self.seeds), "values": values}
 
     @classmethod
-    def from_data(cls, data: Any) -> Grid:
+    def from_data(cls, data: Any) -> SweepGrid:
         """The grid of a frozen copy."""
         try:
             tables: dict[str, Any] = {key: data[key] for key in ("title", "seeds")}
@@ -194,7 +194,7 @@ def shown(value: Any) -> Any:
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
-def read_grid(path: Path) -> Grid:
+def read_grid(path: Path) -> SweepGrid:
     """The grid of a file; whatever is wrong is said with the file's name."""
     if path.is_dir():
         raise BadInput(f"{str(path)!r} is a folder: name a TOML file, or give sweep status, results or plot before it")
@@ -210,7 +210,7 @@ def read_grid(path: Path) -> Grid:
         raise BadInput(f"{path}: {error}") from None
 
 
-def parse_grid(text: str, home: Path = Path()) -> Grid:
+def parse_grid(text: str, home: Path = Path()) -> SweepGrid:
     """A grid from TOML; files that it names are looked for from `home` on."""
     try:
         data = tomllib.loads(text)
@@ -219,14 +219,14 @@ def parse_grid(text: str, home: Path = Path()) -> Grid:
     return grid_of(data, home)
 
 
-def grid_of(data: Mapping[str, Any], home: Path = Path()) -> Grid:
+def grid_of(data: Mapping[str, Any], home: Path = Path()) -> SweepGrid:
     """A grid from what a file would hold, whose runs can be made."""
     grid = _grid(data, home)
     grid.at_start().runs()
     return grid
 
 
-def _grid(data: Mapping[str, Any], home: Path = Path()) -> Grid:
+def _grid(data: Mapping[str, Any], home: Path = Path()) -> SweepGrid:
     """The grid that the tables of a file describe."""
     for key in data:
         if key not in _TOP:
@@ -260,7 +260,7 @@ def _grid(data: Mapping[str, Any], home: Path = Path()) -> Grid:
                 ranges.append(_range(section, name, value))
             else:
                 axes.append(_axis(section, name, value, home))
-    grid = Grid(title, (*axes, *ranges), _seeds(data.get("seeds", 1)))
+    grid = SweepGrid(title, (*axes, *ranges), _seeds(data.get("seeds", 1)))
     if (size := math.prod(len(axis.values) for axis in axes) * len(grid.seeds)) > _MOST_RUNS:
         raise BadInput(f"the grid has {size:,} runs: a sweep takes at most {_MOST_RUNS:,}")
     return grid

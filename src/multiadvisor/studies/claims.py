@@ -57,7 +57,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Finding:
+class JudgedClaim:
     """A claim with its judgement, or with the reason why there is none."""
 
     claim: Claim
@@ -82,28 +82,28 @@ class Finding:
 
 
 # ---- what a system is known for --------------------------------------------------------------------------------------
-def seen(id: str, text: str, value: Estimate | float, holds: bool) -> Finding:
+def seen(id: str, text: str, value: Estimate | float, holds: bool) -> JudgedClaim:
     """Whether a part of the known behaviour is seen."""
     judgement = grade(value, holds, False)
-    return Finding(Claim(id, KNOWN, text), replace(judgement, verdict=HOLDS if holds else FAILS))
+    return JudgedClaim(Claim(id, KNOWN, text), replace(judgement, verdict=HOLDS if holds else FAILS))
 
 
-def above(id: str, text: str, value: Estimate, bar: float = 0.0) -> Finding:
+def above(id: str, text: str, value: Estimate, bar: float = 0.0) -> JudgedClaim:
     """It is seen where the whole interval lies above the bar."""
     return seen(id, text, value, value.low > bar)
 
 
-def below(id: str, text: str, value: Estimate, bar: float = 0.0) -> Finding:
+def below(id: str, text: str, value: Estimate, bar: float = 0.0) -> JudgedClaim:
     """It is seen where the whole interval lies below the bar."""
     return seen(id, text, value, value.high < bar)
 
 
-def not_below(id: str, text: str, value: Estimate, bar: float = 0.0) -> Finding:
+def not_below(id: str, text: str, value: Estimate, bar: float = 0.0) -> JudgedClaim:
     """It is seen where the interval reaches the bar: at least as good, as far as the runs can tell."""
     return seen(id, text, value, value.high >= bar)
 
 
-def verdict(found: Sequence[Finding]) -> str:
+def verdict(found: Sequence[JudgedClaim]) -> str:
     """Of all findings together."""
     held = [one.holds for one in found]
     return REPRODUCED if all(held) else PARTLY if any(held) else NOT
@@ -192,19 +192,19 @@ def all_claims(papers: bool = True) -> list[Claim]:
     return [one for one in CLAIMS.values() if one.papers == papers]
 
 
-def judge_all(evidence: Evidence, papers: bool = True) -> list[Finding]:
+def judge_all(evidence: Evidence, papers: bool = True) -> list[JudgedClaim]:
     """Every claim judged, or with the reason why it cannot be in this report."""
     found, words = [], _words(evidence.plan)
     for one in all_claims(papers):
         told = replace(one, statistic=one.statistic.format_map(words))
         try:
-            found.append(Finding(told, judged(one, evidence)))
+            found.append(JudgedClaim(told, judged(one, evidence)))
         except MissingResult as error:
-            found.append(Finding(told, None, str(error)))
+            found.append(JudgedClaim(told, None, str(error)))
     return found
 
 
-def counts(findings: Sequence[Finding]) -> dict[str, int]:
+def counts(findings: Sequence[JudgedClaim]) -> dict[str, int]:
     """How many of each verdict."""
     words = VERDICTS if all(one.claim.papers for one in findings) else OWN_VERDICTS
     return {word: sum(one.verdict == word for one in findings) for word in words}

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from multiadvisor.studies.claims import FAILS, HOLDS, NOT, PARTLY, REPRODUCED, Finding
+from multiadvisor.studies.claims import FAILS, HOLDS, NOT, PARTLY, REPRODUCED, JudgedClaim
 from multiadvisor.studies.study import Figure, Study
 
 SIGNS = {REPRODUCED: "✓", HOLDS: "✓", PARTLY: "≈", NOT: "✗", FAILS: "✗"}
@@ -28,7 +28,7 @@ class Page(NamedTuple):
 
     title: str
     summary: tuple[str, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[JudgedClaim, ...]
     sections: tuple[Section, ...]
     facts: tuple[tuple[str, str], ...]
     """How it was made: names and values."""
@@ -50,7 +50,7 @@ def number(value: float) -> str:
     return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.3f}"
 
 
-def measured(one: Finding) -> str:
+def measured(one: JudgedClaim) -> str:
     """The value with its interval."""
     assert one.judgement is not None
     ends = one.judgement.interval
@@ -63,20 +63,20 @@ def sign(verdict: str | None) -> str:
     return "not judged" if verdict is None else f"{SIGNS[verdict]} {verdict}"
 
 
-def _if(one: Finding) -> str:
+def _if(one: JudgedClaim) -> str:
     """What goes before the test of a claim."""
     return "reproduced if" if one.claim.papers else "holds if"
 
 
-def by_place(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+def by_place(findings: Sequence[JudgedClaim]) -> dict[str, list[JudgedClaim]]:
     """The claims by the part of the paper they stand in, in its order."""
-    found: dict[str, list[Finding]] = {}
+    found: dict[str, list[JudgedClaim]] = {}
     for one in findings:
         found.setdefault(one.claim.where, []).append(one)
     return found
 
 
-def _counted(findings: Sequence[Finding]) -> list[tuple[str | None, int]]:
+def _counted(findings: Sequence[JudgedClaim]) -> list[tuple[str | None, int]]:
     """Each verdict that occurs, None for not judged, and how often."""
     verdicts = [one.verdict for one in findings]
     return [(verdict, verdicts.count(verdict)) for verdict in (*SIGNS, None) if verdict in verdicts]
@@ -105,7 +105,7 @@ def html_table(rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>'
 
 
-def _html_finding(one: Finding) -> str:
+def _html_finding(one: JudgedClaim) -> str:
     found, kind = one.judgement, _CLASSES[one.verdict]
     if found is None:
         body = f"<small>{prose(one.reason)}</small>"
@@ -118,7 +118,7 @@ def _html_finding(one: Finding) -> str:
     return f'<li id="{one.claim.id}" class="is-{kind}">{mark}<div>{escape(one.claim.claim)}{body}</div></li>'
 
 
-def _html_findings(findings: Sequence[Finding]) -> str:
+def _html_findings(findings: Sequence[JudgedClaim]) -> str:
     """A filter by verdict, without a script, and the claims by the parts of the paper."""
     choices = [("all", f"all {len(findings)}")]
     choices += [(_CLASSES[verdict], f"{sign(verdict)} {count}") for verdict, count in _counted(findings)]
@@ -136,7 +136,7 @@ def _html_findings(findings: Sequence[Finding]) -> str:
     return f'{picks}\n<div class="filter" role="group" aria-label="show claims">{labels}</div>\n{places}\n'
 
 
-def _bar(findings: Sequence[Finding]) -> str:
+def _bar(findings: Sequence[JudgedClaim]) -> str:
     """The verdicts as a bar: each as wide as there are claims."""
     counted = _counted(findings)
     parts = "".join(
@@ -203,7 +203,7 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def findings_markdown(findings: Sequence[Finding]) -> str:
+def findings_markdown(findings: Sequence[JudgedClaim]) -> str:
     """The table of claims, and a paragraph for each that does not wholly hold.
 
     What a claim says, where, and how it is tested share a cell: three columns fit on a phone.

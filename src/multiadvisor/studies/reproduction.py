@@ -19,7 +19,7 @@ from multiadvisor.runs.jobs import Job, kind_named
 from multiadvisor.storage.files import check_writable, write_atomically
 from multiadvisor.studies.claims import counts, verdict
 from multiadvisor.studies.study import SYSTEMS, Evidence, Plan, chosen, unique
-from multiadvisor.studies.study_report import MARK, Report, build, reports
+from multiadvisor.studies.study_report import MARK, StudyReport, build, reports
 from multiadvisor.version import VERSION
 
 RUNS = "runs"
@@ -135,7 +135,7 @@ class Reproduction(NamedTuple):
     """What an invocation made."""
 
     plan: Plan
-    reports: dict[str, Report]
+    reports: dict[str, StudyReport]
     """By the name of their study, or of all of them."""
     machine: dict[str, Any]
 
@@ -155,7 +155,7 @@ class Reproduction(NamedTuple):
         return [*lines, f"in all {self.machine['seconds']:.0f} s"]
 
 
-def _as_data(name: str, report: Report) -> dict[str, Any]:
+def _as_data(name: str, report: StudyReport) -> dict[str, Any]:
     """A report as data."""
     rows = [one.as_dict() for one in report.findings if one.judgement is not None]
     return {"name": name, "report": str(report.page), "verdict": verdict(report.findings),

@@ -24,7 +24,7 @@ from multiadvisor.settings import Schedule, whole_number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from multiadvisor.studies.claims import Finding
+    from multiadvisor.studies.claims import JudgedClaim
 
 ALL, SYSTEMS = "all", "systems"  # reports of several studies: the paper, the literature
 LAST = 10  # epochs at the end of a run whose mean is its final score
@@ -272,7 +272,7 @@ class Study:
     order: int
     jobs: Callable[[Plan], list[Job]]
     figures: Callable[[Evidence], list[Figure]]
-    findings: Callable[[Evidence], list[Finding]] = lambda evidence: []
+    findings: Callable[[Evidence], list[JudgedClaim]] = lambda evidence: []
     """What the runs show; of a part of the report on the paper, all the paper's claims are judged instead."""
     about: str = ""
     """What it is, in a line, for the command; empty: its title."""
@@ -304,7 +304,7 @@ class Study:
 
 
 def system(
-    name: str, title: str, order: int, runs: Sequence[Run], findings: Callable[[Evidence], list[Finding]],
+    name: str, title: str, order: int, runs: Sequence[Run], findings: Callable[[Evidence], list[JudgedClaim]],
     panels: Callable[[Evidence], list[Panel]], size: tuple[float, float] = Figure.size,
     literature: Literature | None = None,
 ) -> Study:  # fmt: skip

@@ -15,7 +15,7 @@ from multiadvisor.core.progress import Status
 from multiadvisor.errors import BadInput
 from multiadvisor.runs.jobs import Job
 from multiadvisor.storage.files import write_atomically
-from multiadvisor.studies.claims import PARTLY, Finding, counts, judge_all, verdict
+from multiadvisor.studies.claims import PARTLY, JudgedClaim, counts, judge_all, verdict
 from multiadvisor.studies.page import Page, Section, html, markdown
 from multiadvisor.studies.paper.dqn_clipped import ON_FEATURES, SHIPPED, shipped
 from multiadvisor.studies.study import (
@@ -109,7 +109,7 @@ def _section(study: Study, evidence: Evidence, out: Path, tell: Status) -> Secti
 
 
 # ---- words -----------------------------------------------------------------------------------------------------------
-def paper_summary(findings: Sequence[Finding], plan: Plan, studies: Sequence[Study]) -> list[str]:
+def paper_summary(findings: Sequence[JudgedClaim], plan: Plan, studies: Sequence[Study]) -> list[str]:
     """The first words of a report on the paper, or on what is beyond it."""
     found, jobs = counts(findings), unique(job for study in studies for job in study.jobs(plan))
     jobs = [job for job in jobs if job.config.get("file") != ON_FEATURES.name]  # whose length no flag changes
@@ -150,7 +150,7 @@ def _shortened(plan: Plan, jobs: Sequence[Job], besides: str) -> list[str]:
     return [f"Shortened: {'; '.join(short)}. For the full length {' and '.join(ways)}.{sooner * bool(lengths)}"]
 
 
-def system_summary(study: Study, findings: Sequence[Finding], plan: Plan) -> list[str]:
+def system_summary(study: Study, findings: Sequence[JudgedClaim], plan: Plan) -> list[str]:
     """The first words of the page of a system."""
     assert study.literature is not None
     of = study.literature
@@ -163,18 +163,18 @@ def system_summary(study: Study, findings: Sequence[Finding], plan: Plan) -> lis
 
 
 # ---- the whole -------------------------------------------------------------------------------------------------------
-class Report(NamedTuple):
+class StudyReport(NamedTuple):
     """A report that was written."""
 
     page: Path
-    findings: list[Finding]
+    findings: list[JudgedClaim]
     summary: tuple[str, ...]
     table: tuple[tuple[str, ...], ...]
     """The first of the page."""
     data: dict[str, Any]
 
 
-def build(studies: Sequence[Study], evidence: Evidence, out: Path) -> Report:
+def build(studies: Sequence[Study], evidence: Evidence, out: Path) -> StudyReport:
     """Write the report of these studies: one page for all of them."""
     plan, first = evidence.plan, studies[0]
     findings = judge_all(evidence) if first.report == ALL else first.findings(evidence)
@@ -208,7 +208,7 @@ def build(studies: Sequence[Study], evidence: Evidence, out: Path) -> Report:
     write_atomically(out / "report.html", html(page).encode())
     tables = (item.table for _, items in sections for item in items if item.table)
     data = {key: value for study in studies for key, value in study.data(evidence).items()}
-    return Report(out / "report.html", findings, page.summary, next(tables, ()), data)
+    return StudyReport(out / "report.html", findings, page.summary, next(tables, ()), data)
 
 
 def reports(what: str) -> dict[str, list[Study]]:

@@ -95,7 +95,7 @@ def intervals(seen: dict[str, Estimate], label: str, axis: Axes) -> Axes:
 
 
 # ---- the theory lab --------------------------------------------------------------------------------------------------
-def _heard(solution: Solution) -> str:
+def _aggregated(solution: Solution) -> str:
     """The aggregation, for titles, where it is not the sum."""
     return "" if solution.aggregation == "sum" else f", {solution.aggregation}"
 
@@ -136,7 +136,7 @@ def board_policy(board: Grid, solution: Solution, fruit: np.ndarray, start: int,
     row, column = board.cells[start]
     axis.plot(column, row, "s", color="white", markeredgecolor="black", markeredgewidth=1.5, markersize=7, zorder=5)
     axis.set(xticks=[], yticks=[])
-    axis.set_title(f"gamma = {solution.gamma:g}{_heard(solution)}")
+    axis.set_title(f"gamma = {solution.gamma:g}{_aggregated(solution)}")
     axis.set_xlabel("dot: fruit, square: start\nring: attractor (dotted: unstable)", fontsize=8)
     return axis
 
@@ -156,7 +156,7 @@ def preference_bars(solution: Solution, axis: Axes, most: int = 12) -> Axes:
     rest = "" if states == mdp.states else f", {states} of {mdp.states} states"
     axis.set(
         ylabel="value to the aggregator",
-        title=f"{mdp.name}, {solution.planning}, gamma = {solution.gamma:g}{_heard(solution)}{rest}",
+        title=f"{mdp.name}, {solution.planning}, gamma = {solution.gamma:g}{_aggregated(solution)}{rest}",
     )
     axis.legend(fontsize=8)
     return axis

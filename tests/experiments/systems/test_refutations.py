@@ -63,7 +63,7 @@ def known_regret(heard, minds, constant):
 
 def scored(moves):
     """A run scores 2 where this one moves with the scales, else 1."""
-    cases = [(heard, scale) for heard in arbi_q.HEARD for scale in arbi_q.SCALES]
+    cases = [(heard, scale) for heard in arbi_q.COMPARED for scale in arbi_q.SCALES]
     level = {(heard, scale): 2.0 if heard == moves and scale != "as they are" else 1.0 for heard, scale in cases}
     return each(arbi_q.job, lambda *case: {"scores": [level[case]] * arbi_q.EVALUATIONS}, cases)
 

@@ -107,7 +107,7 @@ _PATIENCE = 20  # times `steps`: how long the end of an episode is awaited
 
 
 @dataclass(frozen=True)
-class Finding:
+class Defect:
     """One defect, where it was met first, and what to do about it."""
 
     defect: str
@@ -121,14 +121,14 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Report:
+class CheckReport:
     """What `check_task` found; each defect is named once for each advisor."""
 
     task: str
-    findings: tuple[Finding, ...]
+    findings: tuple[Defect, ...]
     episodes: int
     steps: int
-    remarks: tuple[Finding, ...] = ()
+    remarks: tuple[Defect, ...] = ()
     """What is no defect but worth knowing, by the names in `term_check.REMARKS`."""
 
     @property
@@ -168,7 +168,7 @@ class Subject(abc.ABC):
 
     def __init__(self, task: Task, seed: int) -> None:
         self.task, self.seed = task, seed
-        self.found: dict[tuple[str, str | None], Finding] = {}
+        self.found: dict[tuple[str, str | None], Defect] = {}
         self.aggregator = aggregator_of(task, "sum")
         self.terms = TermTotals(task)
         self.episode = self.steps = 0
@@ -197,7 +197,7 @@ class Subject(abc.ABC):
     def note(self, defect: str, message: str, advisor: str | None = None) -> None:
         """Note a defect, unless it was met before."""
         assert defect in DEFECTS, defect
-        self.found.setdefault((defect, advisor), Finding(defect, advisor, message))
+        self.found.setdefault((defect, advisor), Defect(defect, advisor, message))
 
     def blame(self, defect: str, what: str, mend: str, advisor: str | None = None) -> None:
         """Note a defect: what happened, here and now, and how to mend it."""
@@ -245,7 +245,7 @@ class _Record:
 def check_task(
     task: Task | gymnasium.Env | str, *, episodes: int = 8, steps: int = 2000, seed: int = 0, aggregation: str = "sum",
     agent: MultiAdvisor | None = None,
-) -> Report:  # fmt: skip
+) -> CheckReport:  # fmt: skip
     """Play a task, or an environment or its id, with random actions and name what would spoil learning on it.
 
     `DEFECTS` lists the names.
@@ -276,9 +276,9 @@ def check_task(
     subject.leave()
     if agent is not None:
         _watch(agent, episodes, subject)
-    remarks = tuple(Finding(name, whose, message) for name, whose, message in subject.terms.remarks()) + _outlook(task)
+    remarks = tuple(Defect(name, whose, message) for name, whose, message in subject.terms.remarks()) + _outlook(task)
     played = sum(len(record.actions) for record in records)
-    return Report(task.name, tuple(subject.found.values()), len(records), played, remarks)
+    return CheckReport(task.name, tuple(subject.found.values()), len(records), played, remarks)
 
 
 def _watch(agent: MultiAdvisor, episodes: int, subject: Subject) -> None:
@@ -290,7 +290,7 @@ def _watch(agent: MultiAdvisor, episodes: int, subject: Subject) -> None:
         subject.note("stuck", f"in {len(stuck)} of {episodes} episodes of the agent, {first}")
 
 
-def _outlook(task: Task) -> tuple[Finding, ...]:
+def _outlook(task: Task) -> tuple[Defect, ...]:
     """Where several egocentric advisors would be stuck, of an environment that lists its transitions."""
     if task.n < 2 or not has_table(task):
         return ()
@@ -303,7 +303,7 @@ def _outlook(task: Task) -> tuple[Finding, ...]:
         return ()
     where = f"greedy play never earns from {among(held)} (by {mdp.known})"
     what = f"with egocentric planning at gamma = {_GAMMA:g} {where}"
-    return (Finding("may-get-stuck", None, f"{what}: multiadvisor solve says from which gamma on, and what to do"),)
+    return (Defect("may-get-stuck", None, f"{what}: multiadvisor solve says from which gamma on, and what to do"),)
 
 
 def _subject(task: Task, seed: int) -> Subject:

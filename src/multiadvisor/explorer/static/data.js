@@ -1,7 +1,7 @@
 // Packs from the server as runs and episodes: who speaks in which step, from which rows of the table.
 
 import { signed } from "./dom.js";
-import { AGGREGATIONS, heardParts, preferencesOf, weightedAdvice } from "./maths.js";
+import { AGGREGATIONS, partsOf, preferencesOf, weightedAdvice } from "./maths.js";
 
 const ARRAYS = { f8: Float64Array, i4: Int32Array, u1: Uint8Array };
 
@@ -120,8 +120,8 @@ export class Episode {
     return this.arrays.numbers.subarray(step * size, (step + 1) * size);
   }
 
-  // Weights [n] as they are heard in a step: whoever points at something speaks louder or softer from step to step.
-  heard(step, weights) {
+  // Weights [n] as they are applied in a step: whoever points at something speaks louder or softer from step to step.
+  applied(step, weights) {
     if (!this.arrays.factor) return weights;
     const found = Float64Array.from(weights);
     const { advisors, rows } = this.speaking(step);
@@ -206,7 +206,7 @@ export class Episode {
     const { advisors } = this.speaking(step);
     if (!known && step >= this.steps) return new Float64Array(A);
     if (!known) return this.arrays.preferences.slice(step * A, (step + 1) * A);
-    const parts = heardParts(aggregator, advisors, this.heard(step, weights));
+    const parts = partsOf(aggregator, advisors, this.applied(step, weights));
     return preferencesOf(this.table, A, parts, this.rowsAt(step, cell));
   }
 
@@ -214,8 +214,8 @@ export class Episode {
   advice(step, weights, cell = null) {
     const { advisors } = this.speaking(step);
     const rows = this.rowsAt(step, cell);
-    const heard = this.heard(step, weights);
-    return { advisors, rows, advice: weightedAdvice(this.table, this.run.A, advisors, rows, heard) };
+    const applied = this.applied(step, weights);
+    return { advisors, rows, advice: weightedAdvice(this.table, this.run.A, advisors, rows, applied) };
   }
 
   // The preferences of every cell [cells * A], NaN where nobody knows them; with `only`, one advisor's own values.
@@ -233,7 +233,7 @@ export class Episode {
     }
     const advisors = only === null ? this.speaking(step).advisors : [only];
     if (only === null && !run.plain) {
-      const parts = heardParts(run.aggregator, advisors, weights);
+      const parts = partsOf(run.aggregator, advisors, weights);
       for (let c = 0; c < count; c += 1)
         out.set(preferencesOf( this.table, A, parts, advisors.map((j) => run.rowOf(j, cells, c)), ), c * A);
       return out;

@@ -3,7 +3,7 @@
 const TIE = 1e-12; // relative, as in the theory lab: closer than this is rounding
 
 // ---- aggregations ----------------------------------------------------------------------------------------------------
-// Each makes preferences [A] of advice, rows [m] of values [A], heard with weights [m]: the twins of the library's. An
+// Each makes preferences [A] of advice, rows [m] of values [A], applied with weights [m]: the twins of the library's. An
 // advisor of weight 0 is silent.
 
 function numbers(count, of) {
@@ -15,17 +15,17 @@ function numbers(count, of) {
 const total = (advice, term) => advice.reduce((sum, own, i) => sum + term(own, i), 0);
 const wish = (own, weight, a) => Math.max(weight * own[a], 0);
 
-function heardSum(A, advice, weights) {
+function combineSum(A, advice, weights) {
   return numbers(A, (a) => total(advice, (own, i) => (weights[i] !== 0 ? weights[i] * own[a] : 0)));
 }
 
-function heardMax(A, advice, weights) {
-  const heard = advice.map((_, i) => i).filter((i) => weights[i] !== 0);
-  if (!heard.length) return new Float64Array(A);
-  return numbers(A, (a) => heard.reduce((most, i) => Math.max(most, weights[i] * advice[i][a]), -Infinity));
+function combineMax(A, advice, weights) {
+  const applied = advice.map((_, i) => i).filter((i) => weights[i] !== 0);
+  if (!applied.length) return new Float64Array(A);
+  return numbers(A, (a) => applied.reduce((most, i) => Math.max(most, weights[i] * advice[i][a]), -Infinity));
 }
 
-function heardNorm(A, advice, weights, exponent) {
+function combineNorm(A, advice, weights, exponent) {
   return numbers(A, (a) => {
     const most = advice.reduce((p, own, i) => Math.max(p, wish(own, weights[i], a)), 0);
     const sum = most > 0 ? total(advice, (own, i) => (wish(own, weights[i], a) / most) ** exponent) : 0;
@@ -33,52 +33,52 @@ function heardNorm(A, advice, weights, exponent) {
   });
 }
 
-function heardVotes(A, advice, weights) {
+function combineVotes(A, advice, weights) {
   const tops = advice.map((own) => largest(own));
   const shares = advice.map((own, i) => weights[i] / own.filter((value) => value === tops[i]).length);
   return numbers(A, (a) => total(advice, (own, i) => (own[a] === tops[i] ? shares[i] : 0)));
 }
 
-function heardRanks(A, advice, weights) {
+function combineRanks(A, advice, weights) {
   const points = (own, a) => own.reduce((sum, value) => sum + (own[a] > value ? 1 : own[a] === value ? 0.5 : 0), 0.5);
   return numbers(A, (a) => total(advice, (own, i) => weights[i] * points(own, a)));
 }
 
-function heardBoltzmann(A, advice, weights, temperature, share) {
+function combineBoltzmann(A, advice, weights, temperature, share) {
   const scaled = advice.map((own) => own.map((value) => (value - largest(own)) / temperature));
   const sums = scaled.map((own) => own.reduce((sum, value) => sum + Math.exp(value), 0));
   return numbers(A, (a) => total(scaled, (own, i) => weights[i] * share(own[a], sums[i])));
 }
 
-function heardWishes(A, advice, weights) {
+function combineWishes(A, advice, weights) {
   return numbers(A, (a) => total(advice, (own, i) => wish(own, weights[i], a)));
 }
 
-function heardMaxPlus(A, advice, weights, share) {
-  const [most, sum] = [heardMax(A, advice, weights), heardWishes(A, advice, weights)];
+function combineMaxPlus(A, advice, weights, share) {
+  const [most, sum] = [combineMax(A, advice, weights), combineWishes(A, advice, weights)];
   return numbers(A, (a) => most[a] + share * sum[a]);
 }
 
-function heardNormalised(A, advice, weights) {
-  const sum = heardWishes(A, advice, weights);
+function combineNormalised(A, advice, weights) {
+  const sum = combineWishes(A, advice, weights);
   const most = largest(sum);
   return sum.map((value) => (most > 0 ? value / most : 0));
 }
 
 export const AGGREGATIONS = {
-  sum: heardSum,
-  max: heardMax,
-  max_plus: heardMaxPlus,
-  p_norm: heardNorm,
-  majority: heardVotes,
-  ranks: heardRanks,
-  boltzmann_product: (...given) => heardBoltzmann(...given, (scaled, sum) => scaled - Math.log(sum)),
-  boltzmann_sum: (...given) => heardBoltzmann(...given, (scaled, sum) => Math.exp(scaled) / sum),
-  normalised: heardNormalised,
+  sum: combineSum,
+  max: combineMax,
+  max_plus: combineMaxPlus,
+  p_norm: combineNorm,
+  majority: combineVotes,
+  ranks: combineRanks,
+  boltzmann_product: (...given) => combineBoltzmann(...given, (scaled, sum) => scaled - Math.log(sum)),
+  boltzmann_sum: (...given) => combineBoltzmann(...given, (scaled, sum) => Math.exp(scaled) / sum),
+  normalised: combineNormalised,
 };
 
-// Who is heard together and how: `at` are places among the advisors that speak.
-export function heardParts(aggregator, advisors, weights) {
+// Who is applied together and how: `at` are places among the advisors that speak.
+export function partsOf(aggregator, advisors, weights) {
   return aggregator.parts
     .map((part, k) => {
       const at = advisors.map((_, i) => i).filter((i) => aggregator.of[advisors[i]] === k);
@@ -88,19 +88,19 @@ export function heardParts(aggregator, advisors, weights) {
 }
 
 // The advice of the members of a part, or of some of them, by their places in it, and their weights.
-function heardOf(table, A, part, rows, only = part.at.map((_, k) => k)) {
+function inputsOf(table, A, part, rows, only = part.at.map((_, k) => k)) {
   const advice = only.map((k) => table.subarray(rows[part.at[k]] * A, (rows[part.at[k]] + 1) * A));
   return [A, advice, only.map((k) => part.weights[k])];
 }
 
 // The preferences of one part [A], or of some of its members.
 export function hearPart(table, A, part, rows, only) {
-  return AGGREGATIONS[part.name](...heardOf(table, A, part, rows, only), part.parameter);
+  return AGGREGATIONS[part.name](...inputsOf(table, A, part, rows, only), part.parameter);
 }
 
 // What some members of a part that is normalised add to it: their wishes, by the largest sum of all wishes.
 export function normalisedShare(table, A, part, rows, only) {
-  const wishes = (members) => heardWishes(...heardOf(table, A, part, rows, members));
+  const wishes = (members) => combineWishes(...inputsOf(table, A, part, rows, members));
   const most = largest(wishes());
   return wishes(only).map((value) => (most > 0 ? value / most : 0));
 }

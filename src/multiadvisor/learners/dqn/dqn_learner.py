@@ -25,7 +25,7 @@ from multiadvisor.errors import BadInput, Diverged
 from multiadvisor.learners.dqn.backend import jax
 from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.learners.dqn.dqn_update import Rules, make_update
-from multiadvisor.learners.dqn.network import Network, Plan, check_saved, initial, plan_networks
+from multiadvisor.learners.dqn.network import Network, NetworkPlan, check_saved, initial, plan_networks
 from multiadvisor.learners.dqn.own_output import OwnOutput
 from multiadvisor.learners.dqn.replay import FILLED, STEPS, Chooser, Replay, StepBatch, add
 from multiadvisor.learners.dqn.split import split_task, with_own
@@ -118,7 +118,7 @@ class DeepLearner(NetworkLearner):
                     raise BadInput(f"planning {planning.name!r} is for tables: replayed steps lack {_FOR_TABLES[need]}")
         return Rules(plannings, aggregator, tuple(self.split.weights.tolist()), settings.epsilon, self._own_output)
 
-    def _network_plan(self) -> Plan:
+    def _network_plan(self) -> NetworkPlan:
         """What each advisor sees, and with whom it shares a network."""
         own, encoder, masks = self.own, self.encoder, np.array(self.encoder.masks)  # [n, F]
         views, shares = [], []

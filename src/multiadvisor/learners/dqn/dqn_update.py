@@ -36,7 +36,7 @@ class Batch(NamedTuple):
     next_active: Array  # [..., n]
 
 
-class State(NamedTuple):
+class DQNState(NamedTuple):
     """What learning changes."""
 
     learned: TrainState  # Network
@@ -109,10 +109,10 @@ def clipped(gradient: Network, limit: float) -> Network:
     return found
 
 
-Updater = Callable[[State, Batch, Array], tuple[State, Array]]
+Updater = Callable[[DQNState, Batch, Array], tuple[DQNState, Array]]
 
 
-def make_update(deep: DQN, rules: Rules) -> tuple[Callable[[Network], State], Updater]:
+def make_update(deep: DQN, rules: Rules) -> tuple[Callable[[Network], DQNState], Updater]:
     """(start, update): the state of a fresh network, and K updates on a batch [K, S, B, ...] in one compiled call.
 
     `update` takes the learning rates [K] besides, so that those may change, and also returns the losses of the K
@@ -123,7 +123,7 @@ def make_update(deep: DQN, rules: Rules) -> tuple[Callable[[Network], State], Up
 
 
 @lru_cache(maxsize=32)
-def _make_update(deep: DQN, known: Any) -> tuple[Callable[[Network], State], Updater]:
+def _make_update(deep: DQN, known: Any) -> tuple[Callable[[Network], DQNState], Updater]:
     rules = known._replace(aggregator=Aggregator(known.aggregator[0], np.array(known.aggregator[1])))
     huber, step = deep.loss == "huber", jax.vmap(better, in_axes=(0, 0, None))
 
@@ -131,7 +131,7 @@ def _make_update(deep: DQN, known: Any) -> tuple[Callable[[Network], State], Upd
         each = losses(network, target, batch, rules, deep.double, huber)
         return each.sum(), each
 
-    def one(state: State, part: tuple[Batch, Array]) -> tuple[State, Array]:
+    def one(state: DQNState, part: tuple[Batch, Array]) -> tuple[DQNState, Array]:
         batch, rate = part
         (_, each), gradient = jax.value_and_grad(total, has_aux=True)(state.network, state.target, batch)
         if deep.clip_norm:
@@ -139,13 +139,13 @@ def _make_update(deep: DQN, known: Any) -> tuple[Callable[[Network], State], Upd
         learned, updates = step(state.learned, gradient, rate), state.updates + 1
         due = updates % deep.target_update_interval == 0  # chosen value by value: a GPU would wait for a branch
         target = jax.tree.map(partial(jnp.where, due), learned.networks, state.target)
-        return State(learned, target, updates), each
+        return DQNState(learned, target, updates), each
 
-    def update(state: State, batch: Batch, rates: Array) -> tuple[State, Array]:
+    def update(state: DQNState, batch: Batch, rates: Array) -> tuple[DQNState, Array]:
         state, each = jax.lax.scan(one, state, (batch, rates))
         return state, each.sum(axis=0)
 
-    def start(network: Network) -> State:
-        return State(fresh(network, True), copied(network), jnp.zeros((), jnp.int32))
+    def start(network: Network) -> DQNState:
+        return DQNState(fresh(network, True), copied(network), jnp.zeros((), jnp.int32))
 
     return start, jax.jit(update, donate_argnums=0)

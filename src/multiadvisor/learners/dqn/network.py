@@ -24,7 +24,7 @@ KERNEL = 3  # convolutions are 3 x 3
 
 
 @dataclass(frozen=True)
-class Plan:
+class NetworkPlan:
     """The shape of a network: what goes in, who shares what, and what comes out."""
 
     shape: tuple[int, ...]
@@ -69,7 +69,7 @@ class Plan:
 def plan_networks(
     shape: Sequence[int], scale: float, views: Sequence[Sequence[int]], shares: Sequence[object], actions: int,
     convolutions: Sequence[int] = (), strides: Sequence[int] = (), hidden: Sequence[int] = (64, 64),
-) -> Plan:  # fmt: skip
+) -> NetworkPlan:  # fmt: skip
     """A network for each distinct (view, share): `views` has the advisors' masks, `shares` whom they share with.
 
     >>> plan_networks((3,), 1.0, [(1, 1, 0), (1, 1, 0), (0, 0, 1)], ["all", "all", "all"], actions=2).network_of
@@ -77,7 +77,7 @@ def plan_networks(
     """
     keys = [(tuple(view), share) for view, share in zip(views, shares, strict=True)]
     distinct = list(dict.fromkeys(keys))
-    return Plan(
+    return NetworkPlan(
         tuple(shape), scale, tuple(view for view, _ in distinct), tuple(distinct.index(key) for key in keys), actions,
         tuple(convolutions), tuple(strides) or (1,) * len(convolutions), tuple(hidden),
     )  # fmt: skip
@@ -102,7 +102,7 @@ class Network:
     convolutions: tuple[Layer, ...]
     hidden: tuple[Layer, ...]
     last: Layer
-    plan: Plan = field(metadata={"static": True})
+    plan: NetworkPlan = field(metadata={"static": True})
 
     def __call__(self, observation: Array) -> Array:
         """The advice of every advisor."""
@@ -147,14 +147,14 @@ def _patches(x: Array, stride: int, xp: Any) -> Array:
     return xp.concatenate(parts, axis=-1)
 
 
-def initial(plan: Plan, seeds: Sequence[int]) -> Network:
+def initial(plan: NetworkPlan, seeds: Sequence[int]) -> Network:
     """A network for each seed, NumPy arrays."""
     runs = [_initial_one(plan, np.random.default_rng([seed, 0x0DEE9])) for seed in seeds]
     stacked: Network = jax.tree.map(lambda *leaves: np.stack(leaves), *runs)
     return stacked
 
 
-def layer_sizes(plan: Plan) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def layer_sizes(plan: NetworkPlan) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """(inputs, outputs) of the convolutions and of the layers behind them, the last one among these."""
     convolutions, size = [], int(np.prod(plan.shape))
     if plan.convolutions:
@@ -172,7 +172,7 @@ def layer_sizes(plan: Plan) -> tuple[list[tuple[int, int]], list[tuple[int, int]
     return convolutions, list(pairwise((size, *plan.hidden, plan.outputs * plan.actions)))
 
 
-def check_saved(plan: Plan, runs: int, saved: Shapes) -> None:
+def check_saved(plan: NetworkPlan, runs: int, saved: Shapes) -> None:
     """Refuse a network that is not the one in a checkpoint, before memory is asked for it."""
     sizes = [size for part in layer_sizes(plan) for size in part]
     for k, size in enumerate(sizes):
@@ -187,7 +187,7 @@ def initial_layer(generator: np.random.Generator, inputs: int, outputs: int, net
     return Layer(weight, generator.uniform(-limit, limit, (networks, 1, outputs)).astype(np.float32))
 
 
-def _initial_one(plan: Plan, generator: np.random.Generator) -> Network:
+def _initial_one(plan: NetworkPlan, generator: np.random.Generator) -> Network:
     convolutions, (*hidden, last) = (
         tuple(initial_layer(generator, *size, len(plan.masks)) for size in part) for part in layer_sizes(plan)
     )

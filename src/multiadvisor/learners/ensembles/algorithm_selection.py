@@ -35,7 +35,7 @@ class Member(Protocol):
         """Learn from a transition that somebody played."""
 
 
-class Episode(NamedTuple):
+class ChosenEpisode(NamedTuple):
     """An episode that was played: in which epoch, by which member, and what it returned, discounted."""
 
     epoch: int
@@ -112,9 +112,9 @@ class Portfolio:
         self.epoch = self.steps = 0
         self._cautioned = False
 
-    def play(self, env: gymnasium.Env[Any, Any], epochs: int) -> list[Episode]:
+    def play(self, env: gymnasium.Env[Any, Any], epochs: int) -> list[ChosenEpisode]:
         """Play so many epochs more, of 1, 2, 4, 8, ... episodes, and learn at the end of each; the episodes."""
-        played: list[Episode] = []
+        played: list[ChosenEpisode] = []
         for _ in range(whole_number("epochs", epochs)):
             generator = np.random.default_rng([self.seed, self.epoch])
             bandit, seen = UCB1(len(self.members), self.confidence), []
@@ -122,7 +122,7 @@ class Portfolio:
                 member = bandit.choose()
                 value, steps = self._episode(env, member, generator)
                 bandit.learn(member, (value - self.low) / (self.high - self.low))
-                played.append(Episode(self.epoch, member, value))
+                played.append(ChosenEpisode(self.epoch, member, value))
                 seen += steps
             for _ in range(self.passes):
                 for step in seen:

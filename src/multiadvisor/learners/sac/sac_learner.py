@@ -39,8 +39,7 @@ from multiadvisor.learners.protocol import (
 )
 from multiadvisor.learners.sac.actor_critic import Layers, explored, forward, initial, means, slopes
 from multiadvisor.learners.sac.sac_settings import SAC
-from multiadvisor.learners.sac.sac_update import MODES, Learned, Twins, decomposed, heads_of, program
-from multiadvisor.learners.sac.sac_update import Task as Weighed
+from multiadvisor.learners.sac.sac_update import MODES, Learned, SACTask, Twins, decomposed, heads_of, program
 from multiadvisor.learners.sac.transition_buffer import Columns, Memory
 from multiadvisor.settings import Settings
 from multiadvisor.task import Advisor, Task
@@ -154,12 +153,12 @@ class ContinuousLearner(NetworkLearner):
         stacked: tuple[Layers, Twins, Twins] = jax.tree.map(lambda *leaves: np.stack(leaves), *made)
         return stacked
 
-    def _weigh(self, task: Task) -> Weighed:
+    def _weigh(self, task: Task) -> SACTask:
         gamma = self.settings.gamma
         if self.critics == "one" and task.n == 1 and not task.weights[0]:
             raise BadInput(f"advisor {task.names[0]!r} is the only one, and its weight is 0: give it another weight")
         parts = (task.weights, task.gammas(gamma), gamma)
-        return Weighed(*(jnp.asarray(part, jnp.float32) for part in parts))  # at hand, as they seldom change
+        return SACTask(*(jnp.asarray(part, jnp.float32) for part in parts))  # at hand, as they seldom change
 
     # ---- what was learned --------------------------------------------------------------------------------------------
     def last_losses(self) -> dict[str, float]:

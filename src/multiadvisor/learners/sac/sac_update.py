@@ -36,7 +36,7 @@ class Heads(NamedTuple):
     entropy: Array  # [H] 1 for the head that is paid the entropy
 
 
-class Task(NamedTuple):
+class SACTask(NamedTuple):
     """What an update has to know of the task; arrays, so that another weight needs no new program."""
 
     weights: Array  # [n]
@@ -44,7 +44,7 @@ class Task(NamedTuple):
     gamma: Array  # of the plain critic and of the entropy
 
 
-def plain(batch: Transitions, task: Task) -> Heads:
+def plain(batch: Transitions, task: SACTask) -> Heads:
     """One head for the weighted sum, entropy included: soft actor-critic as it is known."""
     one = jnp.ones_like(batch.terminated)
     paid = batch.reward * batch.active
@@ -52,7 +52,7 @@ def plain(batch: Transitions, task: Task) -> Heads:
     return Heads((paid @ task.weights)[:, None], discount, one, one, one, one[0])
 
 
-def decomposed(batch: Transitions, task: Task) -> Heads:
+def decomposed(batch: Transitions, task: SACTask) -> Heads:
     """A head for each advisor, and the last one for the entropy."""
     one, zero = jnp.ones_like(batch.terminated), jnp.zeros_like(batch.terminated)
 
@@ -72,9 +72,9 @@ def decomposed(batch: Transitions, task: Task) -> Heads:
 class Mode(NamedTuple):
     """Which critics there are."""
 
-    control: Callable[[Transitions, Task], Heads]
+    control: Callable[[Transitions, SACTask], Heads]
     """What the actor follows: twins of it, of which the lower one counts."""
-    beside: Callable[[Transitions, Task], Heads] | None = None
+    beside: Callable[[Transitions, SACTask], Heads] | None = None
     """What only values: a single one, as nothing is maximised over it."""
 
 
@@ -93,7 +93,7 @@ class Critic(NamedTuple):
     target: Twins
 
 
-class State(NamedTuple):
+class SACState(NamedTuple):
     """What the update of actor and critic changes."""
 
     actor: TrainState  # Layers
@@ -104,7 +104,7 @@ class State(NamedTuple):
 class Learned(NamedTuple):
     """All that is learned."""
 
-    control: State
+    control: SACState
     beside: Critic | None
 
 
@@ -142,12 +142,12 @@ def actor_loss(
 class Program(NamedTuple):
     """The compiled calls; with several runs, all but the task has an axis more, in front."""
 
-    start: Callable[[Layers, Twins], State]
+    start: Callable[[Layers, Twins], SACState]
     """The state of fresh networks."""
-    update: Callable[[Packed, Task, Array, Array, Array], tuple[Packed, Array]]
-    """K updates of a packed State: rows [K, B, W], noise [K, 2, B, d] and learning rates [K]; their losses summed."""
+    update: Callable[[Packed, SACTask, Array, Array, Array], tuple[Packed, Array]]
+    """K updates of a packed state: rows [K, B, W], noise [K, 2, B, d] and learning rates [K]; their losses summed."""
     start_critic: Callable[[Twins], Critic]
-    value: Callable[[Packed, Packed, Task, Array, Array, Array], tuple[Packed, Array]]
+    value: Callable[[Packed, Packed, SACTask, Array, Array, Array], tuple[Packed, Array]]
     """The same for the packed critic beside, of the actor as it is now."""
 
 
@@ -164,11 +164,11 @@ def _program(settings: SAC, columns: Columns, runs: int) -> Program:
     slowly = 1.0 - (1.0 - settings.tau) ** every  # of a critic beside: as fast, seen from the episodes
     entropy = -float(columns.dimensions) if settings.target_entropy is None else settings.target_entropy
 
-    def warmth(state: State) -> Array:
+    def warmth(state: SACState) -> Array:
         return settings.temperature or jnp.exp(state.temperature.networks)
 
     def valued(
-        critic: Critic, heads: Heads, state: State, batch: Transitions, noise: Array, rate: Array, tau: float
+        critic: Critic, heads: Heads, state: SACState, batch: Transitions, noise: Array, rate: Array, tau: float
     ) -> tuple[Critic, Array]:
         """A better critic, and its loss."""
         ahead, log_density = sampled(state.actor.networks, batch.next_observation, noise[1])
@@ -181,7 +181,7 @@ def _program(settings: SAC, columns: Columns, runs: int) -> Program:
         target = jax.tree.map(lambda old, new: old + tau * (new - old), critic.target, learned.networks)
         return Critic(learned, target), loss
 
-    def one(state: State, task: Task, rows: Array, noise: Array, rate: Array) -> tuple[State, Array]:
+    def one(state: SACState, task: SACTask, rows: Array, noise: Array, rate: Array) -> tuple[SACState, Array]:
         batch = columns.split(rows)
         heads = control(batch, task)
         critic, loss = valued(state.critic, heads, state, batch, noise, rate, settings.tau)
@@ -192,13 +192,13 @@ def _program(settings: SAC, columns: Columns, runs: int) -> Program:
         if not settings.temperature:
             # the derivative of -log(temperature) (density + entropy)
             temperature = better(temperature, -(density + entropy), rate)
-        return State(better(state.actor, gradient, rate), critic, temperature), loss + lost
+        return SACState(better(state.actor, gradient, rate), critic, temperature), loss + lost
 
-    def update(state: State, task: Task, rows: Array, noise: Array, rates: Array) -> tuple[State, Array]:
+    def update(state: SACState, task: SACTask, rows: Array, noise: Array, rates: Array) -> tuple[SACState, Array]:
         state, losses = jax.lax.scan(lambda state, part: one(state, task, *part), state, (rows, noise, rates))
         return state, losses.sum()
 
-    def value(beside: Critic, state: State, task: Task, rows: Array, noise: Array, rates: Array) -> Any:
+    def value(beside: Critic, state: SACState, task: SACTask, rows: Array, noise: Array, rates: Array) -> Any:
         def step(beside: Critic, part: Any) -> tuple[Critic, Array]:
             rows, noise, rate = part
             batch = columns.split(rows)
@@ -207,9 +207,9 @@ def _program(settings: SAC, columns: Columns, runs: int) -> Program:
         beside, losses = jax.lax.scan(step, beside, (rows, noise, rates))
         return beside, losses.sum()
 
-    def start(actor: Layers, critic: Twins) -> State:
+    def start(actor: Layers, critic: Twins) -> SACState:
         first = np.zeros((runs,) if runs > 1 else (), np.float32)
-        return State(fresh(actor, runs > 1), start_critic(critic), fresh(first, runs > 1))
+        return SACState(fresh(actor, runs > 1), start_critic(critic), fresh(first, runs > 1))
 
     def start_critic(critic: Twins) -> Critic:
         return Critic(fresh(critic, runs > 1), copied(critic))

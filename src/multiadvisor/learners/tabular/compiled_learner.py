@@ -87,10 +87,10 @@ class Tables(FiniteChoice):
             task.alphas(settings.alpha),
         )  # fmt: skip
 
-    def _run_record(self, key: np.uint64, limit: int, learning: bool) -> records.Run:
+    def _run_record(self, key: np.uint64, limit: int, learning: bool) -> records.RunRecord:
         """What never changes during a call; without learning nothing is explored, and rewards have no noise."""
         settings, made = self.settings, self.made
-        return records.Run(
+        return records.RunRecord(
             key, settings.alpha_half, float(settings.epsilon) if learning else 0.0, settings.epsilon_half,
             float(settings.noise) if learning else 0.0, limit, self._shared, learning, made.kind, made.needs,
         )  # fmt: skip

@@ -76,7 +76,7 @@ def bytes_of_run(learner: CompiledLearner, episodes: int) -> int:
     return int(own + 2 * slots + 8 * (n + episodes * (n + 3)))
 
 
-class Batch:
+class LaneBatch:
     """Runs that learn side by side, from their beginning on; they keep `company`.
 
     Each is played by a group of `threads`, as many as suit their number where nothing is said, or by one alone, which

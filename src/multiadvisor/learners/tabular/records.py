@@ -94,7 +94,7 @@ class AggregatorParts(NamedTuple):
     behaviour: Any  # [A] scratch: the probabilities of the next action
 
 
-class Run(NamedTuple):
+class RunRecord(NamedTuple):
     """What never changes during a call."""
 
     key: Any
@@ -115,7 +115,7 @@ class Workspace(NamedTuple):
     values: Values
     committee: Committee
     aggregator: AggregatorParts
-    run: Run
+    run: RunRecord
     progress: Any  # [1] PROGRESS
 
 
@@ -207,7 +207,7 @@ def unpack_parts(integers, reals, room, parts):
 def unpack_run(run):
     """The settings from one array, which is passed faster than ten numbers."""
     one = run[0]
-    return Run(
+    return RunRecord(
         one.key, one.half, one.epsilon, one.cooling, one.sigma, one.limit, one.shared, one.learning == 1, one.kind,
         one.needs,
     )  # fmt: skip

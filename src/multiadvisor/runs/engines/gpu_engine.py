@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from multiadvisor.agent import Evaluation, MultiAdvisor
 from multiadvisor.errors import BadInput, in_one_line, short
 from multiadvisor.learners.protocol import EpisodeReturns
-from multiadvisor.learners.tabular.lane_batch import Batch, Device, bytes_of_run, company, lane_learner
+from multiadvisor.learners.tabular.lane_batch import Device, LaneBatch, bytes_of_run, company, lane_learner
 from multiadvisor.runs.engines.cuda_device import find_device
 from multiadvisor.runs.engines.engine import Crew, Engine, Event, Order, engine_class
 from multiadvisor.runs.training import RunConfig, evaluation_record
@@ -157,7 +157,7 @@ class GpuEngine:
         """One launch, from the beginning of its runs to their results."""
         schedule, start, told_at = lanes[0].run.schedule, time.monotonic(), time.monotonic()
         yield [Event("begun", lane.order.id) for lane in lanes]
-        batch = Batch([lane_learner(lane.agent) for lane in lanes], schedule.eval_episodes, device)
+        batch = LaneBatch([lane_learner(lane.agent) for lane in lanes], schedule.eval_episodes, device)
         records: list[list[dict[str, Any]]] = [[] for _ in lanes]
         last: list[Evaluation | None] = [None] * len(lanes)
         failed: dict[int, str] = {}
@@ -196,7 +196,7 @@ def _seen(lane: _Lane, episodes: EpisodeReturns | BadInput) -> Evaluation | None
     return Evaluation.of(lane.agent.task, episodes) if len(episodes.score) else None
 
 
-def _why(batch: Batch, lane: int) -> str:
+def _why(batch: LaneBatch, lane: int) -> str:
     """What is no longer finite."""
     try:
         batch.take_back(lane)

@@ -57,12 +57,12 @@ def _danger(evidence: Evidence) -> Judgement:
 @claim("theorem-1")
 def _theorem_1(evidence: Evidence) -> Judgement:
     runs = [row["errors"] for job in learning_jobs(evidence.plan) for row in evidence.result(job)["rows"]]
-    heard = {name: [row["errors"] for row in evidence.result(job)["rows"]] for name, job in aggregation_jobs().items()}
-    worst = max(heard, key=lambda name: max(errors[-1] for errors in heard[name]))
-    last, under = estimate([errors[-1] for errors in runs]), max(errors[-1] for errors in heard[worst])
-    falls = all(np.diff(errors).max() < 0 for errors in [*runs, *(one for each in heard.values() for one in each)])
+    rows = {name: [row["errors"] for row in evidence.result(job)["rows"]] for name, job in aggregation_jobs().items()}
+    worst = max(rows, key=lambda name: max(errors[-1] for errors in rows[name]))
+    last, under = estimate([errors[-1] for errors in runs]), max(errors[-1] for errors in rows[worst])
+    falls = all(np.diff(errors).max() < 0 for errors in [*runs, *(one for each in rows.values() for one in each)])
     return grade(last, last.high < CLOSE and under < CLOSE and falls, last.value < runs[0][0],
-                 f"The remaining distance is {last}, under {len(heard)} aggregations at most {under:.3f} ({worst}); "
+                 f"The remaining distance is {last}, under {len(rows)} aggregations at most {under:.3f} ({worst}); "
                  f"{'all' if falls else 'not all'} runs came closer all the time.")  # fmt: skip
 
 

@@ -12,11 +12,11 @@ from multiadvisor.agent import MultiAdvisor
 from multiadvisor.core.intervals import Estimate, estimate
 from multiadvisor.envs.worlds.bunny import CELLS
 from multiadvisor.runs.jobs import Job, Tell, kind, silent
-from multiadvisor.studies.claims import Finding, above, seen
+from multiadvisor.studies.claims import JudgedClaim, above, seen
 from multiadvisor.studies.study import Evidence, Panel, panel, system
 from multiadvisor.task import Advisor, Task
 
-HEARD = {"sum": "the sum", "arbi_q": "Arbi-Q"}
+COMPARED = {"sum": "the sum", "arbi_q": "Arbi-Q"}
 SCALES = {"as they are": (1.0, 1.0), "food x 100": (100.0, 1.0), "wolf x 100": (1.0, 100.0)}
 STEPS, EVALUATIONS, EPISODES = 40_000, 5, 40
 
@@ -41,7 +41,12 @@ def scale_work(config: dict[str, Any], folder: Path | None = None, tell: Tell = 
     """Learn with rewards on these scales, and score the episodes as the task pays them."""
     scales = np.array(SCALES[config["scale"]])
     agent = MultiAdvisor(
-        scaled(*scales), planning="egocentric", aggregation=config["heard"], gamma=0.9, epsilon=0.1, seed=config["seed"]
+        scaled(*scales),
+        planning="egocentric",
+        aggregation=config["aggregation"],
+        gamma=0.9,
+        epsilon=0.1,
+        seed=config["seed"],
     )
     scores = []
     for number in range(config["evaluations"]):
@@ -51,18 +56,20 @@ def scale_work(config: dict[str, Any], folder: Path | None = None, tell: Tell = 
     return {"scores": scores}
 
 
-def job(heard: str, scale: str, seed: int) -> Job:
+def job(aggregation: str, scale: str, seed: int) -> Job:
     """A run."""
-    return Job("scale", {"heard": heard, "scale": scale, "steps": STEPS, "evaluations": EVALUATIONS, "seed": seed})
+    return Job(
+        "scale", {"aggregation": aggregation, "scale": scale, "steps": STEPS, "evaluations": EVALUATIONS, "seed": seed}
+    )
 
 
-def moved(evidence: Evidence, heard: str, scale: str) -> Estimate:
+def moved(evidence: Evidence, aggregation: str, scale: str) -> Estimate:
     """By how much a scale moves the final score of a seed, up or down."""
-    first, other = (evidence.over(partial(job, heard, each), "scores")[:, -1] for each in ("as they are", scale))
+    first, other = (evidence.over(partial(job, aggregation, each), "scores")[:, -1] for each in ("as they are", scale))
     return estimate(np.abs(other - first))
 
 
-def findings(evidence: Evidence) -> list[Finding]:
+def findings(evidence: Evidence) -> list[JudgedClaim]:
     """Arbi-Q stays, the sum moves, either way."""
     found = []
     for scale in list(SCALES)[1:]:
@@ -78,8 +85,8 @@ def panels(evidence: Evidence) -> list[Panel]:
     """Learning curves, and where they end."""
     steps = np.arange(1, EVALUATIONS + 1) * (STEPS // EVALUATIONS)
     curves = {
-        f"{name}, {scale}": evidence.over(partial(job, heard, scale), "scores")
-        for heard, name in HEARD.items() for scale in SCALES
+        f"{name}, {scale}": evidence.over(partial(job, aggregation, scale), "scores")
+        for aggregation, name in COMPARED.items() for scale in SCALES
     }  # fmt: skip
     ends = {name.replace(", ", "\n"): estimate(curve[:, -1]) for name, curve in curves.items()}
     return [
@@ -88,5 +95,5 @@ def panels(evidence: Evidence) -> list[Panel]:
     ]
 
 
-RUNS = [partial(job, heard, scale) for heard in HEARD for scale in SCALES]
+RUNS = [partial(job, aggregation, scale) for aggregation in COMPARED for scale in SCALES]
 STUDY = system("arbi-q", "Arbi-Q", 90, RUNS, findings, panels, (12, 4.5))

@@ -15,7 +15,7 @@ from multiadvisor.core.intervals import estimate, paired
 from multiadvisor.envs.registry import make
 from multiadvisor.envs.worlds.dyna_maze import LEARNERS
 from multiadvisor.runs.jobs import Job, kind
-from multiadvisor.studies.claims import Finding, above, not_below, seen
+from multiadvisor.studies.claims import JudgedClaim, above, not_below, seen
 from multiadvisor.studies.study import Evidence, Panel, Run, evaluated_at, panel, system
 
 GAMMA = 0.95
@@ -27,10 +27,10 @@ SCHEDULE = {"steps": 600_000, "eval_every": 2_000, "eval_episodes": 50}
 LEARNED = 20  # evaluations after which everybody knows the way: the mean of the others is the final performance
 
 
-def job(heard: tuple[str, ...], aggregation: str, seed: int) -> Job:
-    """A run in which these learners are heard; all of them together have weight 1."""
+def job(learners: tuple[str, ...], aggregation: str, seed: int) -> Job:
+    """A run with these learners; all of them together have weight 1."""
     return Job("train", {
-        "task": "dyna-maze", "weights": {name: (name in heard) / len(heard) for name in LEARNERS},
+        "task": "dyna-maze", "weights": {name: (name in learners) / len(learners) for name in LEARNERS},
         "settings": {"aggregation": aggregation, "gamma": GAMMA, "alpha": 0.5, "epsilon": 0.1, "seed": seed},
         "schedule": SCHEDULE,
     })  # fmt: skip
@@ -70,7 +70,7 @@ def empathic(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def safe(name: str, seed: int) -> Job:
-    """Three shapings of a random MDP, empathic, heard by a vote or by the sum."""
+    """Three shapings of a random MDP, empathic, combined by a vote or by the sum."""
     return Job("whole-ensemble", {"aggregation": VOTES.get(name, "sum"), "gamma": GAMMA, "seed": seed})
 
 
@@ -81,7 +81,7 @@ def curves(evidence: Evidence) -> tuple[dict[str, np.ndarray], dict[str, np.ndar
     return alone, together
 
 
-def findings(evidence: Evidence) -> list[Finding]:
+def findings(evidence: Evidence) -> list[JudgedClaim]:
     """Votes against single learners and against each other; and the safety of empathy."""
     alone, together = (
         {name: runs[:, LEARNED:].mean(axis=1) for name, runs in found.items()} for found in curves(evidence)

@@ -16,7 +16,7 @@ from multiadvisor.envs.spaces import Bins
 from multiadvisor.learners.dqn.dqn_settings import DQN
 from multiadvisor.learners.ensembles.algorithm_selection import Portfolio
 from multiadvisor.runs.jobs import Job, Tell, kind, silent
-from multiadvisor.studies.claims import Finding, above, below
+from multiadvisor.studies.claims import JudgedClaim, above, below
 from multiadvisor.studies.study import Evidence, Panel, panel, system
 from multiadvisor.task import Task
 
@@ -96,7 +96,7 @@ def an_episode(curves: np.ndarray) -> np.ndarray:
     return total
 
 
-def findings(evidence: Evidence) -> list[Finding]:
+def findings(evidence: Evidence) -> list[JudgedClaim]:
     """Staggered learners, and the regret of choosing among them."""
     alone = {name: returns(evidence, name) for name in MEMBERS}
     chosen = returns(evidence, *MEMBERS)

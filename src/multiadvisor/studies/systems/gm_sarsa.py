@@ -13,7 +13,7 @@ from multiadvisor.analysis.theory.solver import aggregate, evaluate, greedy_poli
 from multiadvisor.core.intervals import estimate, paired
 from multiadvisor.envs.registry import make
 from multiadvisor.runs.jobs import Job, kind
-from multiadvisor.studies.claims import Finding, above, below
+from multiadvisor.studies.claims import JudgedClaim, above, below
 from multiadvisor.studies.study import Evidence, Panel, evaluated_at, panel, system
 
 PLANNINGS = {"GM-Sarsa": "sarsa", "local Q": "egocentric"}
@@ -55,7 +55,7 @@ def job(planning: str, task: str, seed: int) -> Job:
     return Job("train", {"task": task, "settings": settings, "schedule": SCHEDULES[task]})
 
 
-def findings(evidence: Evidence) -> list[Finding]:
+def findings(evidence: Evidence) -> list[JudgedClaim]:
     """The composite optimum with whole states, and ahead of local Q with parts."""
     off, loss = (evidence.over(partial(module, "sarsa"), measure) for measure in ("off", "loss"))
     behind = paired(evidence.over(partial(module, "egocentric"), "loss"), loss)

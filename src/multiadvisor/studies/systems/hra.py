@@ -15,7 +15,7 @@ from multiadvisor.envs.registry import make
 from multiadvisor.envs.worlds.fruit_goals import ON_BOARD
 from multiadvisor.envs.worlds.maze import maze_of
 from multiadvisor.runs.jobs import Job, Tell, kind, silent
-from multiadvisor.studies.claims import Finding, above
+from multiadvisor.studies.claims import JudgedClaim, above
 from multiadvisor.studies.study import Evidence, Panel, panel, system
 
 EPISODES = sorted({round(1.25**k) for k in range(35)})  # after which the greedy policy is looked at: 1 to about 2,000
@@ -96,7 +96,7 @@ def ratio(evidence: Evidence, fast: str, slow: str) -> Estimate:
     return estimate(needed(evidence, slow) / needed(evidence, fast))
 
 
-def findings(evidence: Evidence) -> list[Finding]:
+def findings(evidence: Evidence) -> list[JudgedClaim]:
     """Who needs how many episodes, and who comes near the optimum at all."""
     near = f"{NEAR:.0%} of the optimal number of steps"
     heads, one = (shares(evidence, name)[:, -1] for name in (CELL, ONE))

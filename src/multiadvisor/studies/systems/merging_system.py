@@ -9,7 +9,7 @@ import numpy as np
 from multiadvisor.analysis.theory.merging import MergeResult, merge, random_components, value_iteration
 from multiadvisor.core.intervals import estimate
 from multiadvisor.runs.jobs import Job, kind
-from multiadvisor.studies.claims import Finding, below, seen
+from multiadvisor.studies.claims import JudgedClaim, below, seen
 from multiadvisor.studies.study import Evidence, Panel, panel, system
 
 WHOLE = {"components": 3, "states": 6, "own": 4, "busy": 2}  # 216 states, 37 joint actions
@@ -42,7 +42,7 @@ def along(found: MergeResult, backups: int) -> list[float]:
     return shares
 
 
-def findings(evidence: Evidence) -> list[Finding]:
+def findings(evidence: Evidence) -> list[JudgedClaim]:
     """The same policy, with fewer backups."""
     merged, plain, components = (evidence.over(job, key) for key in ("merged", "plain", "components"))
     same = float(evidence.over(job, "same").min())

@@ -15,7 +15,7 @@ from multiadvisor.core.intervals import Estimate, estimate, paired
 from multiadvisor.envs.registry import make
 from multiadvisor.envs.worlds.fishery import FIRST, LEVELS
 from multiadvisor.runs.jobs import Job, kind
-from multiadvisor.studies.claims import Finding, above, below, not_below, seen
+from multiadvisor.studies.claims import JudgedClaim, above, below, not_below, seen
 from multiadvisor.studies.study import Evidence, Panel, Run, evaluated_at, panel, system
 
 PLANNINGS = {"local Q": "egocentric", "local Sarsa": "sarsa"}
@@ -84,7 +84,7 @@ def exact(name: str) -> Job:
     return Job("fishery", {"planning": planning, "heard": "fleet", "seed": None, "steps": 0})
 
 
-def findings(evidence: Evidence) -> list[Finding]:
+def findings(evidence: Evidence) -> list[JudgedClaim]:
     """Local Q sits still or crashes, local Sarsa earns."""
     found = []
     for task, claim in (
@@ -100,7 +100,7 @@ def findings(evidence: Evidence) -> list[Finding]:
     return [*found, *fishery_findings(evidence)]
 
 
-def fishery_findings(evidence: Evidence) -> list[Finding]:
+def fishery_findings(evidence: Evidence) -> list[JudgedClaim]:
     """Who sustains the stock, and who lives on it."""
     selfish, best = evidence.result(exact("local Q")), evidence.result(exact("local Sarsa"))
     catch, stock = (evidence.over(partial(fleet, "local Sarsa"), measure) for measure in ("catch", "stock"))

@@ -9,7 +9,7 @@ import numpy as np
 from multiadvisor.core.intervals import estimate, paired
 from multiadvisor.envs.worlds.mountain_car import SHAPINGS
 from multiadvisor.runs.jobs import Job
-from multiadvisor.studies.claims import Finding, above, not_below
+from multiadvisor.studies.claims import JudgedClaim, above, not_below
 from multiadvisor.studies.study import Evidence, Panel, evaluated_at, panel, system
 
 PLAIN, *SHAPED = SHAPINGS
@@ -18,11 +18,11 @@ GAMMA, SCALE = 0.99, 50.0
 SCHEDULE = {"steps": 1_000_000, "eval_every": 100_000, "eval_episodes": 20}
 
 
-def job(heard: tuple[str, ...], aggregation: str, seed: int) -> Job:
-    """A run in which these advisors are heard."""
+def job(advisors: tuple[str, ...], aggregation: str, seed: int) -> Job:
+    """A run with these advisors."""
     return Job("train", {
         "task": "mountain-car", "options": {"scale": SCALE, "discount": GAMMA, "limit": 1000},
-        "weights": {name: float(name in heard) for name in SHAPINGS},
+        "weights": {name: float(name in advisors) for name in SHAPINGS},
         "settings": {"planning": "egocentric", "aggregation": aggregation, "gamma": GAMMA, "alpha": 0.2, "seed": seed},
         "schedule": SCHEDULE,
     })  # fmt: skip
@@ -38,7 +38,7 @@ def curves(evidence: Evidence) -> tuple[dict[str, np.ndarray], dict[str, np.ndar
     return alone, votes
 
 
-def findings(evidence: Evidence) -> list[Finding]:
+def findings(evidence: Evidence) -> list[JudgedClaim]:
     """Votes against the best member, and against no shaping."""
     alone, votes = ({name: runs.mean(axis=1) for name, runs in found.items()} for found in curves(evidence))
     best = min(SHAPED, key=lambda name: alone[name].mean())

@@ -16,7 +16,7 @@ from multiadvisor.envs.registry import make
 from multiadvisor.envs.worlds import finite
 from multiadvisor.runs.jobs import Job, Tell, kind, silent
 from multiadvisor.settings import Settings
-from multiadvisor.studies.claims import Finding, above, below
+from multiadvisor.studies.claims import JudgedClaim, above, below
 from multiadvisor.studies.study import Evidence, Panel, Run, panel, system
 from multiadvisor.task import Task
 
@@ -73,7 +73,7 @@ def finished(evidence: Evidence, scale: str) -> np.ndarray:
     return np.stack([evidence.curve(partial(job, scale, gamma), "terminated")[:, -1] for gamma in GAMMAS], axis=1)
 
 
-def findings(evidence: Evidence) -> list[Finding]:
+def findings(evidence: Evidence) -> list[JudgedClaim]:
     """Where plain values drown, the logarithm learns; and channels of different scales settle at the optimum."""
     plain, log = (finished(evidence, scale) for scale in SCALES)
     off, small = evidence.over(channels_job, "errors"), len(SMALL)

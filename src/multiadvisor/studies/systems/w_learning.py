@@ -14,11 +14,11 @@ from multiadvisor.core.intervals import estimate, paired
 from multiadvisor.envs.worlds.gadgets import finite_task
 from multiadvisor.errors import Caution
 from multiadvisor.runs.jobs import Job, kind
-from multiadvisor.studies.claims import Finding, above, below, not_below, seen
+from multiadvisor.studies.claims import JudgedClaim, above, below, not_below, seen
 from multiadvisor.studies.study import Evidence, Panel, panel, system
 from multiadvisor.task import Task
 
-HEARD = {"sum": "the sum", "max": "the strongest wish", "w_learning": "W-learning"}
+COMPARED = {"sum": "the sum", "max": "the strongest wish", "w_learning": "W-learning"}
 CROWDS = {"alike": "five of one mind against one", "apart": "six interests of their own"}
 STATES, ACTIONS, ADVISORS, OUTCOMES = 20, 4, 6, 3
 STAKE, CONSTANT = 2.0, 5.0
@@ -51,7 +51,7 @@ def regret_work(config: dict[str, Any]) -> dict[str, Any]:
                                 "alpha_half": 20_000}  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Caution)
-        agent = MultiAdvisor(task, aggregation=config["heard"], seed=config["seed"], **settings)
+        agent = MultiAdvisor(task, aggregation=config["aggregation"], seed=config["seed"], **settings)
         agent.learn(config["steps"], progress=False)
     mdp = enumerate_task(task)
     policy = np.eye(ACTIONS)[[agent.act(np.array([state])) for state in range(STATES)]]  # [S, A]
@@ -60,28 +60,30 @@ def regret_work(config: dict[str, Any]) -> dict[str, Any]:
     return {"regret": (alone - got).tolist()}
 
 
-def job(heard: str, minds: str, constant: float, seed: int) -> Job:
+def job(aggregation: str, minds: str, constant: float, seed: int) -> Job:
     """A run."""
-    return Job("regret", {"heard": heard, "minds": minds, "constant": constant, "steps": STEPS, "seed": seed})
+    return Job(
+        "regret", {"aggregation": aggregation, "minds": minds, "constant": constant, "steps": STEPS, "seed": seed}
+    )
 
 
 def cases() -> list[tuple[str, str, float]]:
-    """How they are heard, who they are, and the constant."""
+    """The aggregation, who they are, and the constant."""
     return [
-        *((heard, minds, 0.0) for heard in ("sum", "w_learning") for minds in CROWDS),
-        ("max", "alike", 0.0), *((heard, "alike", CONSTANT) for heard in HEARD),
+        *((aggregation, minds, 0.0) for aggregation in ("sum", "w_learning") for minds in CROWDS),
+        ("max", "alike", 0.0), *((aggregation, "alike", CONSTANT) for aggregation in COMPARED),
     ]  # fmt: skip
 
 
-def worst(evidence: Evidence, heard: str, minds: str = "alike", constant: float = 0.0) -> np.ndarray:
+def worst(evidence: Evidence, aggregation: str, minds: str = "alike", constant: float = 0.0) -> np.ndarray:
     """The regret of who regrets most [seeds]."""
-    return np.asarray(evidence.over(partial(job, heard, minds, constant), "regret").max(axis=1))
+    return np.asarray(evidence.over(partial(job, aggregation, minds, constant), "regret").max(axis=1))
 
 
-def findings(evidence: Evidence) -> list[Finding]:
+def findings(evidence: Evidence) -> list[JudgedClaim]:
     """The worst regret, and what a constant changes."""
-    alike, apart = (paired(*(worst(evidence, heard, minds) for heard in ("w_learning", "sum"))) for minds in CROWDS)
-    changes = {heard: paired(worst(evidence, heard, "alike", CONSTANT), worst(evidence, heard)) for heard in HEARD}
+    alike, apart = (paired(*(worst(evidence, one, minds) for one in ("w_learning", "sum"))) for minds in CROWDS)
+    changes = {one: paired(worst(evidence, one, "alike", CONSTANT), worst(evidence, one)) for one in COMPARED}
     own = changes["w_learning"]
     return [
         below("worst-regret", "Five of one mind against one with more at stake: the worst regret is smaller than with "
@@ -98,10 +100,10 @@ def findings(evidence: Evidence) -> list[Finding]:
 def panels(evidence: Evidence) -> list[Panel]:
     """The worst regrets."""
     found = {
-        **{f"{HEARD[heard]}\n{CROWDS[minds]}": estimate(worst(evidence, heard, minds))
-           for minds in CROWDS for heard in ("sum", "w_learning")},
-        **{f"{HEARD[heard]}\n{CROWDS['alike']}, + {CONSTANT:g}": estimate(worst(evidence, heard, "alike", CONSTANT))
-           for heard in HEARD},
+        **{f"{COMPARED[aggregation]}\n{CROWDS[minds]}": estimate(worst(evidence, aggregation, minds))
+           for minds in CROWDS for aggregation in ("sum", "w_learning")},
+        **{f"{name}\n{CROWDS['alike']}, + {CONSTANT:g}": estimate(worst(evidence, aggregation, "alike", CONSTANT))
+           for aggregation, name in COMPARED.items()},
     }  # fmt: skip
     return [panel("intervals", found, "worst regret (discounted)")]
 

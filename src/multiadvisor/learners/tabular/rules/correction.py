@@ -40,7 +40,7 @@ def correct(work, slots, m, arrivals, step, taken):
     return False
 
 
-class Correction(LearnedAggregation):
+class LearnedCorrection(LearnedAggregation):
     """The sum less the correction."""
 
     added = "correction"

@@ -17,7 +17,7 @@ from multiadvisor.learners.tabular.kernel import TINY, largest
 _SUM = np.dtype([("expected", np.float64), ("income", np.float64), ("features", np.int64)])
 
 
-class Features(NamedTuple):
+class LinearFeatures(NamedTuple):
     """What `note_features` notes for `learn_features`."""
 
     rows: Any  # [n] int64 of the features that were present
@@ -25,10 +25,10 @@ class Features(NamedTuple):
     mapping: Any  # [1] MAPPING the scale of their sum
 
 
-def new_features(n: int, mapping: np.ndarray) -> Features:
+def new_features(n: int, mapping: np.ndarray) -> LinearFeatures:
     """Room for those of n advisors; `mapping` [n or fewer] MAPPING."""
     one = mapping[:1] if len(mapping) else np.array([(0.0, 1.0, 1.0)], MAPPING)
-    return Features(np.zeros(n, np.int64), np.zeros(1, _SUM), one)
+    return LinearFeatures(np.zeros(n, np.int64), np.zeros(1, _SUM), one)
 
 
 @inside

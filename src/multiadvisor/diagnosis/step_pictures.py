@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multiadvisor.diagnosis.diagnosis import DecisiveStep, Diagnosis
-from multiadvisor.diagnosis.sample import Episode
+from multiadvisor.diagnosis.sample import SampledEpisode
 from multiadvisor.envs.step import begin_episode
 from multiadvisor.runs.artists import in_one_thread
 from multiadvisor.runs.pictures import encode
@@ -43,7 +43,7 @@ def _drawn(found: Diagnosis, env: Any) -> tuple[DecisiveStep, ...]:
         drawing.close()
 
 
-def _picture(env: Any, episode: Episode, place: int) -> str:
+def _picture(env: Any, episode: SampledEpisode, place: int) -> str:
     """A data address; empty where the episode went another way this time."""
     seen = begin_episode(env, episode.seed)
     for action in episode.actions[:place]:
