@@ -312,7 +312,7 @@ SINGLE = dataclasses.replace(QUICK, n_envs=1)
 
 @pytest.mark.parametrize(
     ("what", "message"),
-    [("observation", "the loss of advisor 'steady' is no longer finite"), ("reward", "advisor 'shaky' is not finite"),
+    [("observation", "has a number that is not finite"), ("reward", "advisor 'shaky' is not finite"),
      ("shape", r"the shape \(3,\) was given where \(2,\) is expected")],
 )  # fmt: skip
 def test_training_stops_and_the_last_good_checkpoint_stays(what, message, tmp_path):
@@ -323,7 +323,7 @@ def test_training_stops_and_the_last_good_checkpoint_stays(what, message, tmp_pa
     run = training.begin(task, settings, Schedule(900, 45, 0), out, True)
     refused(message, run.run)
     agent = mad.load(out, mended(what))
-    if what == "shape":
+    if what != "reward":
         # nothing had diverged: the run is saved as it was before the step that failed
         assert agent.steps == 99
     else:

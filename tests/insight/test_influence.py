@@ -177,7 +177,7 @@ def test_decisive_moments_are_far_apart_and_no_two_alike():
     episodes = play(agent, 4)
     found = moments(episodes, 5)
     assert len(found) == 5
-    stake, odds = stakes(episodes.preferences), disagreements(episodes.advice, episodes.heard, episodes.choice)
+    stake, odds = stakes(episodes.preferences), disagreements(episodes.advice, episodes.applied, episodes.choice)
     assert all(one.stake > np.median(stake) and one.disagreement > np.median(odds) for one in found)
     assert all("goes " in one.reason for one in found)
     one = found[0]

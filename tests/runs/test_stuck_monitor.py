@@ -1,7 +1,5 @@
 """A training says that its episodes get stuck, and looks for it so seldom that it costs nothing and changes nothing."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -9,6 +7,7 @@ import multiadvisor as mad
 from command_line import printed, typed
 from measures.stuck import planted
 from multiadvisor.analysis.stuck import Stuck
+from multiadvisor.errors import BadInput
 from multiadvisor.runs import stuck_monitor
 from multiadvisor.runs.live import LiveLog, read_live
 from multiadvisor.runs.logs import are_evaluations
@@ -54,13 +53,17 @@ def test_evaluations_say_it_within_their_allowance_and_learning_is_the_same(tmp_
     assert stuck_monitor.allowance(watched.agent, watched.evaluations) == 0
 
 
-def test_what_ends_is_not_looked_at_and_what_cannot_be_told_is_left_out():
+def test_what_ends_is_not_looked_at_and_what_cannot_be_told_is_left_out(monkeypatch):
     agent = mad.MultiAdvisor(mad.make("two-goal"), planning="egocentric", seed=0).learn(1000, progress=False)
     seen = agent.evaluate(3).played
     assert stuck_monitor.look(agent, 0, seen)["stuck"]["episode"] == 0
     assert stuck_monitor.look(agent, 0, seen, most=49) == {}
     assert stuck_monitor.look(agent, 0, seen._replace(terminated=np.ones(3))) == {}
-    agent.settings = dataclasses.replace(agent.settings, aggregation="gpi")  # acts by more than advice
+
+    def refuse(*_):
+        raise BadInput("it acts by more than advice")
+
+    monkeypatch.setattr(stuck_monitor, "play", refuse)
     assert stuck_monitor.look(agent, 0, seen) == {}
 
 

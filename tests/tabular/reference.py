@@ -92,7 +92,7 @@ class Reference:
 
     def preferences(self, frame: Frame) -> np.ndarray:
         """What the aggregator makes of the advice [A]."""
-        weights = self.weights[frame.advisors] * frame.heard
+        weights = self.weights[frame.advisors] * frame.applied
         single = ~np.isin(frame.advisors, [k for group in self.groups for k in group])
         total = np.zeros(self.table.shape[1])
         if single.any() or not self.groups:
@@ -228,7 +228,7 @@ class ArbitratedReference(Reference):
 
     def leader(self, frame: Frame) -> int | None:
         """The place of the one in control: the first of the largest claims."""
-        able = np.flatnonzero(self.weights[frame.advisors] * frame.heard)
+        able = np.flatnonzero(self.weights[frame.advisors] * frame.applied)
         claims = [self.claim_of(frame, i) for i in able]
         return int(able[np.argmax(claims)]) if len(able) else None
 
@@ -305,7 +305,7 @@ class ArbitratedReference(Reference):
         k, wishes = self.own(after), self.wishes(after)
         if self.held is not None:
             wants = wishes[:, self.held] == wishes.max(axis=1)
-            able = np.flatnonzero(wants & (self.weights[after.advisors[:k]] * after.heard[:k] != 0))
+            able = np.flatnonzero(wants & (self.weights[after.advisors[:k]] * after.applied[:k] != 0))
             leader = int(able[0]) if not wants[leader] and len(able) else leader
         return self.claim_of(after, leader)
 
@@ -382,9 +382,9 @@ class AdapterSource:
 
     def __init__(self, task: Task, seed: int) -> None:
         self.adapter, self.elapsed, self.segment = task.adapter, 0, Segment(task.name, seed)
-        self.active, self.heard = np.ones(task.n, np.int64), np.ones(task.n, np.int64)
+        self.active, self.applied = np.ones(task.n, np.int64), np.ones(task.n, np.int64)
         self.ended = np.zeros(task.n, np.int64)
-        self.adapter.bind(self.active, self.heard, self.ended)
+        self.adapter.bind(self.active, self.applied, self.ended)
 
     def _rows(self, advisors: np.ndarray) -> np.ndarray:
         adapter = self.adapter
@@ -392,7 +392,7 @@ class AdapterSource:
 
     def _frame(self) -> Frame:
         advisors = np.flatnonzero(self.active)
-        return Frame(advisors, self._rows(advisors), self.heard[advisors].astype(float))
+        return Frame(advisors, self._rows(advisors), self.applied[advisors].astype(float))
 
     def deal(self) -> Frame:
         """Start an episode; after a segment of steps, from a new seed."""

@@ -83,10 +83,10 @@ def test_the_report_and_the_groups(agent):
     assert found["advisors"]["left"]["return"] == 1.0
     assert found["advisors"]["left"]["calibration"]["expects"].endswith("stays where it is")
     at = int(episodes.first[1])
-    who = np.flatnonzero(episodes.heard[at])
-    silent = without_each(episodes.advice[at, who], episodes.heard[at, who], decider_of(agent).combined._replace(
+    who = np.flatnonzero(episodes.applied[at])
+    silent = without_each(episodes.advice[at, who], episodes.applied[at, who], decider_of(agent).combined._replace(
         of=decider_of(agent).combined.of[who]))  # fmt: skip
-    others = episodes.heard[at].copy()
+    others = episodes.applied[at].copy()
     others[who[0]] = 0.0
     assert silent[0] == pytest.approx(episodes.aggregator.prefer(episodes.advice[at], others))
     assert set(drives(episodes, 40)) == {"left", "right", "frontier"}

@@ -279,7 +279,7 @@ def test_a_learned_solution_hears_as_its_agent_does():
         assert (here.attractor, here.stuck, here.margin > 0) == (caught, caught, caught), heard
         told = str(agent.explain(task.initial_state()))
         assert ("this state is a stable attractor" in told) == caught
-        assert ("greedy play from here never earns" in told) == caught
+        assert ("greedy play from here earns nothing more and never ends" in told) == caught
 
 
 # ---- boards ----------------------------------------------------------------------------------------------------------

@@ -38,11 +38,10 @@ def parser() -> Parser:
     """The flags."""
     flags = Parser(
         "diagnose",
-        "What does each term of the reward do to a policy, and what should change? The policy plays: returns and\n"
-        "shares are counted, values are fitted and shown if they forecast held-out episodes, and from some of the\n"
-        "states that it visits, other actions are tried: that shows which terms depend on its actions, and which\n"
-        "favour different ones. The policy is your own function, FILE.py:FUNCTION, from observation to action (load\n"
-        "your model there: nothing is unpickled here), or a saved run.",
+        "What does each term of the reward do to a policy, and what should change? The policy plays: returns are\n"
+        "counted, values are fitted, and from some of the states that it visits other actions are tried, which\n"
+        "shows what depends on them, term by term. The policy is your own function, FILE.py:FUNCTION, from\n"
+        "observation to action (load your model there: nothing is unpickled here), or a saved run.",
         "multiadvisor diagnose Hopper-v5 --advisors 'info:reward_*' --policy mine.py:act\n"
         "  multiadvisor diagnose --run runs/a --teach\n"
         "  multiadvisor diagnose Hopper-v5 --policy mine.py:load --checkpoints models",

@@ -79,7 +79,7 @@ export class WhatIf {
     const { actions, count, step, sentence, note, every, measure } = this.answer;
     setText(this.sentence, sentence);
     setText(this.how, note);
-    this.plot.hidden = this.legend.root.hidden = !actions.length;
+    this.plot.root.hidden = this.legend.root.hidden = !actions.length;
     if (!actions.length) return; // as branches taught: nothing was played
     const names = actions.map(({ name }, k) => (k ? name : `${name}, as it was`));
     const ends = actions.map(({ ended }) => (count > 1 ? `${ended} of ${count} branches ended` : ended ? "ended" : "went on"));
