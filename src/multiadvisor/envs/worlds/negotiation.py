@@ -58,7 +58,9 @@ class Negotiation(gymnasium.Env[np.ndarray, Any]):
 
     def _user_says(self) -> None:
         self.applied, self.clarity = self._understood(self.wanted)
-        self._say("user", f"option {self.wanted}", f"the system hears option {self.applied}, clarity {self.clarity:.2f}")
+        self._say(
+            "user", f"option {self.wanted}", f"the system hears option {self.applied}, clarity {self.clarity:.2f}"
+        )
 
     def _say(self, who: str, what: str, note: str = "") -> None:
         self.lines.append(f"{who}: {what}" + (f"  ({note})" if note else ""))
