@@ -57,10 +57,8 @@ class Negotiation(gymnasium.Env[np.ndarray, Any]):
         return heard, 1.0 / (1.0 + math.exp(-self.np_random.normal(0.0 if wrong else 1.0, CLARITY)))
 
     def _user_says(self) -> None:
-        self.applied, self.clarity = self._understood(self.wanted)
-        self._say(
-            "user", f"option {self.wanted}", f"the system hears option {self.applied}, clarity {self.clarity:.2f}"
-        )
+        self.heard, self.clarity = self._understood(self.wanted)
+        self._say("user", f"option {self.wanted}", f"the system hears option {self.heard}, clarity {self.clarity:.2f}")
 
     def _say(self, who: str, what: str, note: str = "") -> None:
         self.lines.append(f"{who}: {what}" + (f"  ({note})" if note else ""))
@@ -84,7 +82,7 @@ class Negotiation(gymnasium.Env[np.ndarray, Any]):
         own, least = self.costs[0], self.costs[0].min()
         following = own[self.mine[min(self.proposals, self.options - 1)]]
         return np.array([
-            self.clarity, own[self.applied] - least, following - least, 0.1 * self.elapsed / (0.1 * self.elapsed + 1.0),
+            self.clarity, own[self.heard] - least, following - least, 0.1 * self.elapsed / (0.1 * self.elapsed + 1.0),
             self.proposals / self.options,
         ])  # fmt: skip
 
@@ -93,8 +91,8 @@ class Negotiation(gymnasium.Env[np.ndarray, Any]):
         self.elapsed += 1
         reward, over = 0.0, self.elapsed >= self.patience
         if action == ACCEPT:
-            self._say("system", f"accepts option {self.applied}")
-            reward, over = self._agreed(self.applied, self.wanted), True
+            self._say("system", f"accepts option {self.heard}")
+            reward, over = self._agreed(self.heard, self.wanted), True
         elif action == END:
             self._say("system", "ends the dialogue")
             over = True
