@@ -22,7 +22,7 @@ def test_gymnasiums_checker_has_nothing_to_say():
 def test_who_accepts_what_was_said_gets_the_mean_of_what_both_save():
     env = dialogue(error=0.0)
     best = int(env.costs[1].argmin())
-    assert env.applied == best, "the user proposes what is cheapest to it"
+    assert env.heard == best, "the user proposes what is cheapest to it"
     _, reward, over, _, _ = env.step(ACCEPT)
     assert over
     assert reward == pytest.approx(1.0 - env.costs[:, best].mean())
@@ -32,7 +32,7 @@ def test_who_accepts_what_was_said_gets_the_mean_of_what_both_save():
 
 def test_a_misunderstanding_costs_one():
     env = dialogue(error=0.99)
-    assert env.applied != env.wanted
+    assert env.heard != env.wanted
     assert env.step(ACCEPT)[1:3] == (-1.0, True)
     assert "misunderstanding" in env.render()
 
