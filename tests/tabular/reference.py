@@ -32,7 +32,7 @@ class Frame(NamedTuple):
 
     advisors: np.ndarray  # [m], rising
     rows: np.ndarray  # [m]
-    heard: np.ndarray  # [m] 1.0, or 0.0 for who is silent
+    applied: np.ndarray  # [m] 1.0, or 0.0 for who is silent
 
 
 class Outcome(NamedTuple):
@@ -63,7 +63,7 @@ class Reference:
     key: np.uint64
     counts: np.ndarray  # [rows, A] how often each action was the aggregator's
     correcting: bool = False  # the last advisor is the correction
-    groups: tuple[np.ndarray, ...] = ()  # [groups] [members] of those who are heard by each other's plans
+    groups: tuple[np.ndarray, ...] = ()  # [groups] [members] of those who are applied by each other's plans
     offset: np.ndarray | None = None  # [n] of the rows of advisors with the same local state
     plans: np.ndarray | None = None  # [rows, J, A] Q_k^{pi_j}: the row of j's plan, the place of k in its group
     targets: np.ndarray | None = None  # [rows, A] the policies that advisors were given to value
@@ -343,10 +343,10 @@ class CompiledSource:
         self.task, self.env, self.layout = task, CompiledEnv(task, [key]), task.layout()
 
     def _frame(self, advisors: np.ndarray, local: np.ndarray) -> Frame:
-        world, heard = self.task.world, np.ones(len(advisors))
+        world, applied = self.task.world, np.ones(len(advisors))
         if world is not None and world.advises is not None:
-            world.advises(world.constants, self.env.x[0], advisors, len(advisors), heard)
-        return Frame(advisors, self.layout.offset[advisors] + self.layout.stride[advisors] * local, heard)
+            world.advises(world.constants, self.env.x[0], advisors, len(advisors), applied)
+        return Frame(advisors, self.layout.offset[advisors] + self.layout.stride[advisors] * local, applied)
 
     def deal(self) -> Frame:
         """Start an episode."""

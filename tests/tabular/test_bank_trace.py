@@ -48,7 +48,7 @@ def test_a_trace_has_the_episodes_of_the_evaluation_and_repeats_them(agent, trac
     assert trace.played.returns.tolist() == played.returns.tolist()
     trace.save(tmp_path / "episodes.trace")
     read = read_trace(tmp_path / "episodes.trace")
-    assert all(np.array_equal(getattr(read, name), getattr(trace, name)) for name in ("heard", "goals", "gain"))
+    assert all(np.array_equal(getattr(read, name), getattr(trace, name)) for name in ("applied", "goals", "gain"))
     replay(read, agent.task)
     refused("differs from task", replay, replace(read, gain=read.gain + 1.0), agent.task)
 
