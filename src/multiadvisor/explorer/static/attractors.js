@@ -49,9 +49,9 @@ export function attractorText(kind, answer, episode, step) {
   const name = (cell) => `(${episode.run.grid.cells[cell].join(", ")})`;
   const stable = rings.filter((one) => one.stable).map((one) => name(one.cell));
   const here = rings.find((one) => one.cell === episode.cells(step)[0]);
-  const applied = episode.run.plain ? "" : `, aggregated by ${episode.run.aggregation}`;
+  const aggregated = episode.run.plain ? "" : `, aggregated by ${episode.run.aggregation}`;
   const from = kind === "learned" ? "the learned values" : `exact egocentric values at gamma ${answer.gamma}`;
-  const values = `${from}${applied}`;
+  const values = `${from}${aggregated}`;
   const parts = [];
   if (here) {
     const kindOf = here.stable ? "a stable" : "an unstable";

@@ -35,14 +35,14 @@ export function actionWord(name) {
 function partsOf(run) {
   if (!run.known) return [{ label: run.aggregation, members: new Set(), which: -1 }];
   return run.aggregator.parts.flatMap(({ name, additive }, which) => {
-    const applied = (j) => run.aggregator.of[j] === which;
+    const belongs = (j) => run.aggregator.of[j] === which;
     if (!additive && name !== "normalised") {
-      const named = run.groups.filter((group) => group.members.some(applied)).map((group) => group.name);
+      const named = run.groups.filter((group) => group.members.some(belongs)).map((group) => group.name);
       const label = named.length > 3 ? name : `${name} of ${named.join(", ")}`;
-      return [{ label, members: new Set(run.names.map((_, j) => j).filter(applied)), which }];
+      return [{ label, members: new Set(run.names.map((_, j) => j).filter(belongs)), which }];
     }
     return run.groups.flatMap((group) => {
-      const members = group.members.filter(applied);
+      const members = group.members.filter(belongs);
       return members.length > (run.pointing ? 0 : TOGETHER)
         ? [{ label: group.name, members: new Set(members), which }]
         : members.map((j) => ({ label: run.names[j], members: new Set([j]), which }));
@@ -212,11 +212,11 @@ export class Bars {
       setText(row.tag, words.join(", "));
     });
     const centre = "Continuous actions cannot be listed: the centre of the box stands for all others. ";
-    const applied = run.continuous ? centre : run.plain ? "" : `Aggregated by ${run.aggregation}. `;
+    const aggregated = run.continuous ? centre : run.plain ? "" : `Aggregated by ${run.aggregation}. `;
     const whole = this.several || !run.plain ? `The diamond is ${wholeOf(run)}. Hatched parts are negative. ` : "";
     setText(
       this.key,
-      advisors.length ? `${applied}${whole}${advisors.length} of ${plural(run.n, "advisor")} ${advisors.length === 1 ? "is" : "are"} active.` : "The episode is over: no advisor is active.",
+      advisors.length ? `${aggregated}${whole}${advisors.length} of ${plural(run.n, "advisor")} ${advisors.length === 1 ? "is" : "are"} active.` : "The episode is over: no advisor is active.",
     );
     const { entropy } = frame.episode.arrays;
     this.entropy.hidden = !entropy || frame.step >= frame.episode.steps;

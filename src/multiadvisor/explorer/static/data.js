@@ -1,7 +1,7 @@
 // Packs from the server as runs and episodes: who speaks in which step, from which rows of the table.
 
 import { signed } from "./dom.js";
-import { AGGREGATIONS, partsOf, preferencesOf, weightedAdvice } from "./maths.js";
+import { AGGREGATIONS, combinedParts, preferencesOf, weightedAdvice } from "./maths.js";
 
 const ARRAYS = { f8: Float64Array, i4: Int32Array, u1: Uint8Array };
 
@@ -206,7 +206,7 @@ export class Episode {
     const { advisors } = this.speaking(step);
     if (!known && step >= this.steps) return new Float64Array(A);
     if (!known) return this.arrays.preferences.slice(step * A, (step + 1) * A);
-    const parts = partsOf(aggregator, advisors, this.applied(step, weights));
+    const parts = combinedParts(aggregator, advisors, this.applied(step, weights));
     return preferencesOf(this.table, A, parts, this.rowsAt(step, cell));
   }
 
@@ -233,7 +233,7 @@ export class Episode {
     }
     const advisors = only === null ? this.speaking(step).advisors : [only];
     if (only === null && !run.plain) {
-      const parts = partsOf(run.aggregator, advisors, weights);
+      const parts = combinedParts(run.aggregator, advisors, weights);
       for (let c = 0; c < count; c += 1)
         out.set(preferencesOf( this.table, A, parts, advisors.map((j) => run.rowOf(j, cells, c)), ), c * A);
       return out;

@@ -86,8 +86,8 @@ export function csvText(lines) {
 }
 
 function headOf(run) {
-  const applied = run.plain ? "" : ` (${run.aggregation})`;
-  const worth = run.actions.map((name) => `Q ${name}${applied}`);
+  const aggregated = run.plain ? "" : ` (${run.aggregation})`;
+  const worth = run.actions.map((name) => `Q ${name}${aggregated}`);
   const done = run.continuous ? run.numbers.names : ["action"];
   const paid = termsOf(run).map(({ name }) => `paid ${name}`);
   return ["step", "place", ...done, "explored", "earned", "active", ...worth, ...paid];

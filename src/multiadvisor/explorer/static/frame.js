@@ -1,11 +1,11 @@
 // All that is shown of one step, computed once.
 
-import { partsOf } from "./maths.js";
+import { combinedParts } from "./maths.js";
 
 export function frameOf(run, episode, step, weights) {
   const { advisors, rows, advice } = episode.advice(step, weights);
   const over = step >= episode.steps;
-  const parts = run.known ? partsOf(run.aggregator, advisors, episode.applied(step, weights)) : [];
+  const parts = run.known ? combinedParts(run.aggregator, advisors, episode.applied(step, weights)) : [];
   const total = episode.preferences(step, weights);
   const action = over ? -1 : episode.action[step];
   const explored = !over && episode.explored[step] === 1;

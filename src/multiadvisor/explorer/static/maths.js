@@ -3,7 +3,7 @@
 const TIE = 1e-12; // relative, as in the theory lab: closer than this is rounding
 
 // ---- aggregations ----------------------------------------------------------------------------------------------------
-// Each makes preferences [A] of advice, rows [m] of values [A], applied with weights [m]: the twins of the library's. An
+// Each makes preferences [A] of advice, rows [m] of values [A], combined with weights [m]: the twins of the library's. An
 // advisor of weight 0 is silent.
 
 function numbers(count, of) {
@@ -20,9 +20,9 @@ function combineSum(A, advice, weights) {
 }
 
 function combineMax(A, advice, weights) {
-  const applied = advice.map((_, i) => i).filter((i) => weights[i] !== 0);
-  if (!applied.length) return new Float64Array(A);
-  return numbers(A, (a) => applied.reduce((most, i) => Math.max(most, weights[i] * advice[i][a]), -Infinity));
+  const weighed = advice.map((_, i) => i).filter((i) => weights[i] !== 0);
+  if (!weighed.length) return new Float64Array(A);
+  return numbers(A, (a) => weighed.reduce((most, i) => Math.max(most, weights[i] * advice[i][a]), -Infinity));
 }
 
 function combineNorm(A, advice, weights, exponent) {
@@ -77,8 +77,8 @@ export const AGGREGATIONS = {
   normalised: combineNormalised,
 };
 
-// Who is applied together and how: `at` are places among the advisors that speak.
-export function partsOf(aggregator, advisors, weights) {
+// Who is combined, and how: `at` are places among the advisors that speak.
+export function combinedParts(aggregator, advisors, weights) {
   return aggregator.parts
     .map((part, k) => {
       const at = advisors.map((_, i) => i).filter((i) => aggregator.of[advisors[i]] === k);

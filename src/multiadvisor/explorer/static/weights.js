@@ -14,9 +14,9 @@ export function weightsNow(run, state) {
   const weights = Float64Array.from(run.weights);
   if (!run.known) return weights; // the server has computed its preferences under these
   for (const [j, value] of Object.entries(state.weights)) if (Number(j) < run.n) weights[j] = value;
-  const applied = new Set(state.solo.filter((j) => j < run.n));
-  if (applied.size) for (let j = 0; j < run.n; j += 1) if (!applied.has(j)) weights[j] = 0;
-  for (const j of state.muted) if (j < run.n && !applied.has(j)) weights[j] = 0;
+  const alone = new Set(state.solo.filter((j) => j < run.n));
+  if (alone.size) for (let j = 0; j < run.n; j += 1) if (!alone.has(j)) weights[j] = 0;
+  for (const j of state.muted) if (j < run.n && !alone.has(j)) weights[j] = 0;
   return weights;
 }
 
@@ -75,8 +75,8 @@ export class Weights {
     Object.assign(this, { run, strengths, controls: [] });
     const size = ({ members }) => members.reduce((sum, j) => sum + strengths[j], 0);
     const many = run.groups.length > SLIDERS;
-    const applied = () => run.groups.filter((group) => size(group) > 0).sort((p, q) => size(q) - size(p));
-    const shown = many ? applied().slice(0, SLIDERS) : run.groups;
+    const known = () => run.groups.filter((group) => size(group) > 0).sort((p, q) => size(q) - size(p));
+    const shown = many ? known().slice(0, SLIDERS) : run.groups;
     this.groups.replaceChildren(...shown.map((group) => this.control(group.name, group.members)));
     this.fixed = this.controls.length;
     this.open.hidden = run.groups.every((group) => group.members.length === 1) && !many;
@@ -109,7 +109,7 @@ export class Weights {
       }
       store.set({ weights });
     };
-    // solo and mute lift each other: nobody can be both, and to be applied alone one has to be applied
+    // solo and mute lift each other: nobody can be both
     const choose = (name, other, button) => {
       const on = button.getAttribute("aria-pressed") !== "true";
       const lifted = on ? toggled(store.state[other], members, false) : store.state[other];
