@@ -259,10 +259,10 @@ def _frees(episodes: Episodes, steps: np.ndarray, cell: np.ndarray, silent: np.n
         never[np.ix_(cell == place, episodes.choice[steps[cell == place]])] = False
     known = never.any(axis=1)
     steps, cell, never = steps[known], cell[known], never[known]
-    advice, heard, taken = episodes.advice[steps], episodes.applied[steps], episodes.choice[steps]
+    advice, applied, taken = episodes.advice[steps], episodes.applied[steps], episodes.choice[steps]
 
     def preferences(without: Any) -> np.ndarray:  # [T, A]
-        weights = heard.copy()
+        weights = applied.copy()
         weights[:, without] = 0.0
         found: np.ndarray = episodes.aggregator.prefer(advice, weights)
         return found
@@ -340,7 +340,7 @@ def cut(episodes: Episodes, episode: int, length: int) -> Episodes:
     """One episode as if it had been cut off after so many steps."""
     span, walk = episodes.span(episode), episodes.walk(episode)
     steps, states = slice(span.start, span.start + length), slice(walk.start, walk.start + length + 1)
-    by_step = ("choice", "advice", "heard", "asked", "gain")
+    by_step = ("choice", "advice", "applied", "asked", "gain")
     origin = episodes.origin
     assert origin is not None
     cut_off = dataclasses.replace(
