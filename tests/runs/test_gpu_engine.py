@@ -114,7 +114,7 @@ def test_a_run_that_fails_fails_alone(tmp_path, emulated, monkeypatch):
 
 def test_interrupted_in_a_launch_it_goes_on_to_the_same_bytes(tmp_path, emulated, monkeypatch):
     launches = []
-    real = gpu_engine.Batch.run
+    real = gpu_engine.LaneBatch.run
 
     def stopped(batch, steps):
         launches.append(steps)
@@ -122,7 +122,7 @@ def test_interrupted_in_a_launch_it_goes_on_to_the_same_bytes(tmp_path, emulated
             raise KeyboardInterrupt
         return real(batch, steps)
 
-    monkeypatch.setattr(gpu_engine.Batch, "run", stopped)
+    monkeypatch.setattr(gpu_engine.LaneBatch, "run", stopped)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path / "gpu", DIFFERENT[:2])
     assert run(tmp_path / "gpu", DIFFERENT[:2]) == run(tmp_path / "local", DIFFERENT[:2], "local")
