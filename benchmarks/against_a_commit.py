@@ -154,7 +154,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "commit"
         git = ["git", "-C", str(ROOT), "worktree"]
-        subprocess.run([*git, "add", "--detach", str(tree), given.commit], check=True, capture_output=True)
+        made = subprocess.run([*git, "add", "--detach", str(tree), given.commit], capture_output=True, text=True)
+        if made.returncode:
+            parser.error(f"{given.commit!r} cannot be checked out: {made.stderr.strip().splitlines()[-1]}")
         try:
             for name in given.cases:
                 print(compare(tree, name, given.rounds), flush=True)

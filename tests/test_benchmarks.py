@@ -78,6 +78,14 @@ def test_one_of_two_commits_answers_with_the_time_of_each_block_and_its_score(na
     assert np.isfinite(score)
 
 
+def test_a_commit_that_there_is_not_is_told_in_a_line(capsys, monkeypatch):
+    monkeypatch.setattr(against_a_commit.sys, "argv", ["against_a_commit.py", "no-such-commit"])
+    with pytest.raises(SystemExit) as stop:
+        against_a_commit.main()
+    assert stop.value.code == 2
+    assert "'no-such-commit' cannot be checked out" in capsys.readouterr().err.splitlines()[-1]
+
+
 # ---- other libraries -------------------------------------------------------------------------------------------------
 class Count(gymnasium.Env):
     """As many steps as the seed says, each of which pays the action, or the first number of it."""
